@@ -1,0 +1,110 @@
+"""Labelled images to TFRecords that are complete, reproducible, verified and self-describing.
+
+The names of ``__all__`` are the public surface. Each is imported when it is first used, so that importing the package
+costs nothing: neither Apache Beam nor TensorFlow is loaded for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from beam_tfrecord._version import __version__
+
+if TYPE_CHECKING:
+    from beam_tfrecord.annotations import register_kind
+    from beam_tfrecord.api import convert, prepare
+    from beam_tfrecord.config import ConvertConfig
+    from beam_tfrecord.elements import Entry, Finding, Frame, RejectedRow, Row, ShardInfo
+    from beam_tfrecord.errors import (
+        AnnotationError,
+        BeamTfrecordError,
+        ConfigError,
+        DatasetError,
+        ElementError,
+        ImageError,
+        ManifestError,
+        RowError,
+        StorageError,
+    )
+    from beam_tfrecord.job import Job, plan_job
+    from beam_tfrecord.manifests import register_format
+    from beam_tfrecord.planning import DatasetPlan
+    from beam_tfrecord.publishing import Summary
+    from beam_tfrecord.transforms.dataset import ConvertDataset
+    from beam_tfrecord.transforms.encoding import EncodeExamples
+    from beam_tfrecord.transforms.reading import ReadManifest
+    from beam_tfrecord.transforms.shards import WriteShards
+
+_PLACES = {
+    "AnnotationError": "errors",
+    "BeamTfrecordError": "errors",
+    "ConfigError": "errors",
+    "ConvertConfig": "config",
+    "ConvertDataset": "transforms.dataset",
+    "DatasetError": "errors",
+    "DatasetPlan": "planning",
+    "ElementError": "errors",
+    "EncodeExamples": "transforms.encoding",
+    "Entry": "elements",
+    "Finding": "elements",
+    "Frame": "elements",
+    "ImageError": "errors",
+    "Job": "job",
+    "ManifestError": "errors",
+    "ReadManifest": "transforms.reading",
+    "RejectedRow": "elements",
+    "Row": "elements",
+    "RowError": "errors",
+    "ShardInfo": "elements",
+    "StorageError": "errors",
+    "Summary": "publishing",
+    "WriteShards": "transforms.shards",
+    "convert": "api",
+    "plan_job": "job",
+    "prepare": "api",
+    "register_format": "manifests",
+    "register_kind": "annotations",
+}
+
+__all__ = [
+    "AnnotationError",
+    "BeamTfrecordError",
+    "ConfigError",
+    "ConvertConfig",
+    "ConvertDataset",
+    "DatasetError",
+    "DatasetPlan",
+    "ElementError",
+    "EncodeExamples",
+    "Entry",
+    "Finding",
+    "Frame",
+    "ImageError",
+    "Job",
+    "ManifestError",
+    "ReadManifest",
+    "RejectedRow",
+    "Row",
+    "RowError",
+    "ShardInfo",
+    "StorageError",
+    "Summary",
+    "WriteShards",
+    "__version__",
+    "convert",
+    "plan_job",
+    "prepare",
+    "register_format",
+    "register_kind",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

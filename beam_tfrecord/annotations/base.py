@@ -1,0 +1,150 @@
+"""What every kind of annotation offers, and what a feature is.
+
+A kind takes its part of a row's canonical fields to a typed, frozen value (``parse``), moves that value into the frame
+of the stored image (``place``), turns it into features (``features``) and states their types (``spec``). All records of
+a dataset have the same keys: a kind that any entry carries gives set, possibly empty, lists to entries that lack it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from beam_tfrecord.config import Column, ConvertConfig
+from beam_tfrecord.elements import Member
+from beam_tfrecord.geometry import PixelFrame
+
+Value = TypeVar("Value")
+
+
+class Feature(NamedTuple):
+    """Values of one feature: dtype is ``int64``, ``float`` (stored as float32) or ``bytes``."""
+
+    dtype: str
+    values: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSpec:
+    """Type of one feature, enough for a tf.io parse spec and for features.json.
+
+    key: name in the record. dtype: ``int64``, ``float`` or ``bytes``. shape: () for exactly one value, (None,) for any
+    number, (n,) for exactly n, (None, 4) for rows of four. role: what it means, one of ``scalar``, ``text``, ``image``,
+    ``label``, ``bbox``, ``raw``. channels: of an image, None when they differ. encoding: of an image, ``jpeg``, ``png``
+    or None when both occur. in_sequence: a feature list of a SequenceExample (one value of that shape per frame).
+    pixel_dtype: of a decoded image, ``uint8`` or ``uint16``.
+    """
+
+    key: str
+    dtype: str
+    shape: tuple[int | None, ...] = ()
+    role: str = "scalar"
+    channels: int | None = None
+    encoding: str | None = None
+    in_sequence: bool = False
+    description: str = ""
+    pixel_dtype: str = "uint8"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Label names in id order; the id of names[i] is ids[i]. Decided once for all splits."""
+
+    names: tuple[str, ...] = ()
+    offset: int = 0
+    ids: tuple[int, ...] = ()
+    _id_of: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        ids = self.ids or tuple(range(self.offset, self.offset + len(self.names)))
+        object.__setattr__(self, "ids", ids)
+        object.__setattr__(self, "_id_of", dict(zip(self.names, ids, strict=True)))
+
+    def id_of(self, name: str) -> int:
+        """The id of a name; KeyError when it is not in the vocabulary."""
+        return self._id_of[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._id_of
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What decides the keys and types of every record of a dataset.
+
+    kinds: facets of the annotations that any entry carries (see :meth:`AnnotationKind.facets`), sorted. keys: name of a
+    feature by what it holds (see :mod:`beam_tfrecord.annotations.keys`), renames applied. columns: the declared further
+    columns. has_images: False for a table. is_sequence: records are SequenceExamples. raw: images are stored as pixels.
+    """
+
+    kinds: tuple[str, ...]
+    vocabulary: Vocabulary
+    preset: str
+    keys: Mapping[str, str]
+    columns: tuple[Column, ...] = ()
+    has_images: bool = True
+    is_sequence: bool = False
+    raw: bool = False
+    one_hot: bool = False
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What a kind needs to move its value into the stored image.
+
+    frame: from the source image to the stored one. config: all options. read: the bytes of another file of the item (a
+    mask), by uri or member; raises ElementError. warn(code, message): notes something about an item that is kept. size:
+    (width, height) that the annotation states, or None. is_upright: whether the annotation is given in the turned
+    picture. is_ambiguous: nothing tells which frame it is given in. place_mask(array, frame): an array of mask values
+    (height, width) moved into the stored image with nearest neighbour.
+    """
+
+    frame: PixelFrame
+    config: ConvertConfig
+    read: Callable[[str, Member | None], bytes]
+    warn: Callable[[str, str], None]
+    size: tuple[int, int] | None = None
+    is_upright: bool = False
+    is_ambiguous: bool = False
+    place_mask: Callable[[Any, PixelFrame], Any] | None = None
+
+
+class AnnotationKind(ABC, Generic[Value]):
+    """One kind of annotation. Instances hold no state; values are frozen and picklable.
+
+    name: key in Entry.annotations and in :attr:`Schema.kinds`. own_keys: logical name -> feature key for names that the
+    table of :mod:`beam_tfrecord.annotations.keys` does not have; the same under every preset.
+    """
+
+    name: str
+    own_keys: Mapping[str, str] = MappingProxyType({})
+
+    @abstractmethod
+    def parse(self, fields: Mapping[str, Any], config: ConvertConfig, warn: Callable[[str, str], None]) -> Value | None:
+        """The typed value, or None when the row carries nothing of this kind. Raises RowError or AnnotationError."""
+
+    def facets(self, value: Value) -> tuple[str, ...]:
+        """What :attr:`Schema.kinds` must know of the value: the kind's name, then what asks for further features."""
+        return (self.name,)
+
+    def labels(self, value: Value) -> Iterable[str]:
+        """The label names that the value uses, for the vocabulary."""
+        return ()
+
+    def place(self, value: Value, placement: Placement) -> Value:
+        """The value in the frame of the stored image, checked. Raises AnnotationError."""
+        return value
+
+    @abstractmethod
+    def features(self, value: Value | None, schema: Schema) -> dict[str, Feature]:
+        """Features by final key. None gives the empty lists of an entry without this annotation."""
+
+    @abstractmethod
+    def spec(self, schema: Schema) -> list[FeatureSpec]:
+        """The types of exactly the features that :meth:`features` gives."""

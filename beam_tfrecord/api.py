@@ -1,0 +1,73 @@
+"""The library's own front door: convert with one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.job import Job, clear_output, prepare_job
+from beam_tfrecord.publishing import Summary
+from beam_tfrecord.storage import Storage
+
+if TYPE_CHECKING:
+    import apache_beam as beam
+
+
+IN_MEMORY = "rows"  # stands for the input where the rows are given as they are
+
+
+def prepare(**options: Any) -> Job:
+    """A job for :class:`beam_tfrecord.ConvertDataset`, with the options of the command line as keywords.
+
+    Looks at the inputs and the output folder. Raises ConfigError or ManifestError for what a user can mend.
+    """
+    rows = options.pop("rows", None)
+    if rows is not None:
+        options["input"] = IN_MEMORY
+    config = ConvertConfig.from_options(options)
+    storage = Storage.for_run(config.run)
+    job = prepare_job(config, storage, rows)
+    clear_output(job, storage)
+    return job
+
+
+def convert(
+    input: Any,
+    output: Any,
+    *,
+    pipeline_options: Sequence[str] | beam.options.pipeline_options.PipelineOptions = (),
+    **options: Any,
+) -> Summary:
+    """Convert labelled images or a table to a TFRecord dataset, and say how it ended.
+
+    input: a path or uri, several of them, a pandas DataFrame or a list of dicts (one per row, keys as the columns of a
+    manifest). output: folder of the dataset. options: those of the command line, as text or Python values
+    (``splits={"train": 0.8, "validation": 0.2}``). pipeline_options: Beam's, as flags or an object; without them the
+    job runs in this process.
+
+    Returns a :class:`Summary`; its ``status`` is ``published``, ``withheld`` (more rejects than ``max_rejects``) or
+    ``empty``. Raises ConfigError, ManifestError or StorageError.
+    """
+    from beam_tfrecord.conversion import read_summary
+    from beam_tfrecord.transforms.dataset import ConvertDataset
+    from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
+
+    rows = table_rows(input)
+    places: dict[str, Any] = {"input": input} if rows is None else {"rows": rows}
+    job = prepare(**places, output=str(output), **options)
+    pipeline = make_pipeline(make_options(pipeline_options))
+    _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
+    run_watched(pipeline)
+    return read_summary(job.config.output.output, Storage.for_run(job.config.run))
+
+
+def table_rows(source: Any) -> tuple[Mapping[str, Any], ...] | None:
+    """The rows of a DataFrame or a list of dicts; None for places."""
+    if hasattr(source, "to_dict") and hasattr(source, "columns"):
+        return tuple(source.to_dict("records"))
+    if isinstance(source, Iterable) and not isinstance(source, str | bytes | Mapping):
+        items = list(source)
+        if items and all(isinstance(item, Mapping) for item in items):
+            return tuple(items)
+    return None

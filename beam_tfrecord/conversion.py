@@ -1,0 +1,48 @@
+"""Reading conversion.json: what became of a conversion, published or kept in its staging place."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from beam_tfrecord.elements import Finding
+from beam_tfrecord.metadata import CONVERSION, read_finding_lines
+from beam_tfrecord.published import REJECTS_FILE, read_conversion
+from beam_tfrecord.publishing import Summary
+from beam_tfrecord.staging import read_lines, staging_folder
+from beam_tfrecord.storage import Storage
+
+SHOWN_REJECTS = 10
+
+
+def read_summary(output: str, storage: Storage) -> Summary:
+    """How the last conversion into a folder ended; one in the staging place is the later one."""
+    staging = staging_folder(output)
+    folder = staging if storage.is_file(f"{staging}/{CONVERSION}") else output
+    conversion = read_conversion(folder, storage)
+    rejects = f"{folder}/{REJECTS_FILE}"
+    lines = itertools.islice(read_lines(storage, rejects), SHOWN_REJECTS)
+    return summary_from(conversion, output, tuple(read_finding_lines(lines, rejects)))
+
+
+def summary_from(conversion: Mapping[str, Any], output: str, examples: tuple[Finding, ...]) -> Summary:
+    """The summary that a conversion.json tells."""
+    splits = conversion["splits"]
+    return Summary(
+        status=conversion["status"],
+        output=output,
+        rows=conversion["rows"],
+        written=conversion["written"],
+        ignored=conversion["ignored"],
+        rejected=conversion["rejected"]["by_code"],
+        warnings=conversion["warnings"],
+        changed=conversion["changed"],
+        splits={name: split["records"] for name, split in splits.items()},
+        shards=sum(len(split["shards"]) for split in splits.values()),
+        classes=len(conversion["labels"]),
+        examples=examples,
+    )
+
+
+__all__ = ["read_conversion", "read_summary", "summary_from"]

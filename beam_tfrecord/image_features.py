@@ -1,0 +1,78 @@
+"""What a record tells of each image, and the types of those features."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from beam_tfrecord.annotations.base import Feature, FeatureSpec, Schema
+from beam_tfrecord.images.stored import StoredImage
+
+ENCODED_NAMES = ("encoded", "format", "height", "width", "channels", "filename", "sha256")
+RAW_NAMES = ("raw", "format", "height", "width", "channels", "shape", "dtype", "filename", "sha256")
+
+
+def image_feature_names(schema: Schema) -> tuple[str, ...]:
+    """What is told of each image, by logical name; the preset may leave some of it out."""
+    return tuple(name for name in (RAW_NAMES if schema.raw else ENCODED_NAMES) if name in schema.keys)
+
+
+def image_format(image: StoredImage) -> str:
+    """``format/channels/dtype`` of a stored image, as it is counted."""
+    return f"{image.format}/{image.channels}/{image.dtype}"
+
+
+def image_features(image: StoredImage, filename: str, sha256: str, schema: Schema) -> dict[str, Feature]:
+    """The features of a stored image by key. sha256: of its bytes, in hex."""
+    values = {
+        "encoded": Feature("bytes", (image.data,)),
+        "raw": Feature("bytes", (image.data,)),
+        "format": Feature("bytes", (image.format.encode(),)),
+        "height": Feature("int64", (image.height,)),
+        "width": Feature("int64", (image.width,)),
+        "channels": Feature("int64", (image.channels,)),
+        "shape": Feature("int64", (image.height, image.width, image.channels)),
+        "dtype": Feature("bytes", (image.dtype.encode(),)),
+        "filename": Feature("bytes", (filename.encode("utf-8", "surrogateescape"),)),
+        "sha256": Feature("bytes", (sha256.encode(),)),
+    }
+    return {schema.keys[name]: values[name] for name in image_feature_names(schema)}
+
+
+def image_specs(schema: Schema, image_formats: Iterable[str]) -> list[FeatureSpec]:
+    """The types of those features. image_formats: every ``format/channels/dtype`` that was written."""
+    parts = [name.split("/") for name in sorted(set(image_formats))]
+    channels = _common([part[1] for part in parts])
+    specs = (
+        FeatureSpec(
+            "encoded",
+            "bytes",
+            role="image",
+            channels=int(channels) if channels else None,
+            encoding=_common([part[0] for part in parts]),
+            pixel_dtype=_common([part[2] for part in parts]) or "uint8",
+            description="the encoded image",
+        ),
+        FeatureSpec("raw", "bytes", role="raw", description="pixels, row-major HWC, little-endian, in RGB order"),
+        FeatureSpec("format", "bytes", role="text", description="jpeg, png or raw"),
+        FeatureSpec("height", "int64", description="rows of pixels"),
+        FeatureSpec("width", "int64", description="columns of pixels"),
+        FeatureSpec("channels", "int64", description="values per pixel"),
+        FeatureSpec("shape", "int64", (3,), description="height, width, channels"),
+        FeatureSpec("dtype", "bytes", role="text", description="uint8 or uint16"),
+        FeatureSpec("filename", "bytes", role="text", description="path as the manifest spells it"),
+        FeatureSpec("sha256", "bytes", role="text", description="of the stored bytes, in hex"),
+    )
+    by_name = {spec.key: spec for spec in specs}
+    return [replace(by_name[name], key=schema.keys[name]) for name in image_feature_names(schema)]
+
+
+def _common(values: Sequence[str]) -> str | None:
+    """The one value that all have, or None."""
+    return values[0] if len(set(values)) == 1 else None
+
+
+def digest_of(image: StoredImage) -> str:
+    """sha256 of the stored bytes, in hex."""
+    return hashlib.sha256(image.data).hexdigest()

@@ -1,0 +1,130 @@
+"""The bytes of a JPEG or PNG to pixels, for images that cannot be stored as they are.
+
+Pixels come in the raster of the file (never turned), and in sRGB where a colour profile says how.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+
+import numpy as np
+import simplejpeg
+from PIL import Image, JpegImagePlugin, PngImagePlugin
+
+from beam_tfrecord.errors import ImageError
+from beam_tfrecord.images import jpeg, png
+from beam_tfrecord.images.notes import Notes
+from beam_tfrecord.images.pixels import Picture, Pixels, as_image, from_image
+from beam_tfrecord.images.profile import in_srgb
+from beam_tfrecord.images.safety import DECODE_ERRORS, damaged, reason
+
+
+def decode_jpeg(
+    data: bytes, header: jpeg.JpegHeader, notes: Notes, least: tuple[int, int] | None = None
+) -> tuple[Picture, str | None]:
+    """The pixels of a JPEG (1 or 3 channels of uint8, in sRGB), and what the decoder complained of. Raises ImageError.
+
+    least: (width, height) that is enough, of the raster; the decoder may then leave out the highest frequencies and
+    give a smaller image, which stands for the whole raster.
+    """
+    pixels: Pixels | None = None
+    complaint = None
+    if header.is_common and header.components in (1, 3):
+        pixels, complaint = _decode_fast(data, header, least)
+    else:
+        complaint = jpeg.complaint(data, "CMYK" if header.components == 4 else "GRAY")
+    profile = jpeg.icc_profile(data, header.scan)
+    if pixels is None or profile is not None:
+        image = load_jpeg(data, header) if pixels is None else as_image(pixels)
+        pixels = from_image(in_srgb(image, profile, notes), notes)
+    return Picture(pixels), complaint
+
+
+def _decode_fast(
+    data: bytes, header: jpeg.JpegHeader, least: tuple[int, int] | None
+) -> tuple[Pixels | None, str | None]:
+    """The pixels by libjpeg-turbo, which releases the GIL; or its complaint."""
+    width, height = least or (0, 0)
+    if width >= header.width or height >= header.height:
+        width = height = 0  # the decoder would enlarge
+    colorspace = "GRAY" if header.components == 1 else "RGB"
+    try:
+        return simplejpeg.decode_jpeg(data, colorspace, min_height=height, min_width=width), None
+    except ValueError as error:
+        return None, None if jpeg.is_limit(str(error)) else str(error)
+
+
+def load_jpeg(data: bytes, header: jpeg.JpegHeader) -> Image.Image:
+    """A JPEG decoded by Pillow, which takes files that libjpeg-turbo complains of. Raises ImageError."""
+    try:
+        image: Image.Image = JpegImagePlugin.JpegImageFile(io.BytesIO(data))
+        image.load()
+    except DECODE_ERRORS as error:
+        if header.is_common:
+            raise damaged(error) from error
+        raise ImageError(
+            "unsupported_format",
+            f"a JPEG of a rare kind that cannot be decoded here ({reason(error)}); convert the file",
+        ) from error
+    return image
+
+
+def decode_png(file: png.PngFile, notes: Notes) -> Picture:
+    """The pixels of a PNG as libpng has them: a palette becomes RGB or RGBA, 1 to 8 bits uint8, 16 bits uint16.
+
+    A transparent colour of a grey or RGB image (tRNS) has no effect here; see :func:`with_colour_key`.
+    """
+    profile = png.inflate_profile(file.profile) if file.profile else None
+    if file.profile and profile is None:
+        notes.warn("icc_damaged", "the colour profile does not inflate; the pixels are taken as sRGB")
+    try:
+        if file.depth == 16 and file.colour_type != png.GRAY:
+            return Picture(_decode_deep(file), profile)
+        image = _open_png(png.pixels_only(file))
+        image.load()
+    except DECODE_ERRORS as error:
+        raise damaged(error) from error
+    if file.depth == 16:
+        return Picture(from_image(image, notes), profile)
+    if file.colour_type in (png.GRAY, png.RGB):
+        image.info.pop("transparency", None)
+    return Picture(from_image(in_srgb(image, profile, notes), notes))
+
+
+def with_colour_key(pixels: Pixels, file: png.PngFile) -> Pixels:
+    """Pixels of a grey or RGB image with an alpha channel that is 0 where the colour is the transparent one (tRNS)."""
+    if file.transparency is None or file.colour_type not in (png.GRAY, png.RGB):
+        return pixels
+    key = np.array(struct.unpack(f">{len(file.transparency) // 2}H", file.transparency), np.uint32)
+    key &= (1 << file.depth) - 1
+    if file.depth < 8:
+        key = key * 255 // ((1 << file.depth) - 1)
+    alpha = np.full((*pixels.shape[:2], 1), np.iinfo(pixels.dtype).max, pixels.dtype)
+    alpha[(pixels == key.astype(pixels.dtype)).all(axis=2)] = 0
+    return np.concatenate([pixels, alpha], axis=2)
+
+
+def _decode_deep(file: png.PngFile) -> Pixels:
+    """16-bit colour, of which Pillow gives 8 bits at a time.
+
+    Grey with alpha has four bytes a pixel: it is read as 8-bit RGBA and put together again. RGB and RGBA are read
+    twice; Pillow's unpackers for big- and little-endian samples take the high byte of theirs, which are the high and
+    the low byte of a sample in a PNG.
+    """
+    if file.colour_type == png.GRAY_ALPHA:
+        disguised = file._replace(depth=8, colour_type=png.RGB_ALPHA)
+        pixels = np.asarray(_open_png(png.pixels_only(disguised)))
+        return pixels.view(">u2").astype(np.uint16)
+    plain = png.pixels_only(file)
+    high = _open_png(plain)
+    low = _open_png(plain)
+    low.tile = [tile._replace(args=str(tile.args).replace(";16B", ";16L")) for tile in low.tile]
+    pixels = np.asarray(high).astype(np.uint16)
+    pixels <<= 8
+    pixels |= np.asarray(low)
+    return pixels
+
+
+def _open_png(data: bytes) -> PngImagePlugin.PngImageFile:
+    return PngImagePlugin.PngImageFile(io.BytesIO(data))

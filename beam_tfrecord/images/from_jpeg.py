@@ -1,0 +1,117 @@
+"""A JPEG file to what is stored.
+
+Kept byte for byte when TensorFlow decodes it as it stands and no option asks for a change. That path is the one most
+images take: little Python in it, and libjpeg-turbo does the rest without the GIL.
+"""
+
+from __future__ import annotations
+
+import math
+
+from beam_tfrecord.config import ImagePolicy
+from beam_tfrecord.errors import ImageError
+from beam_tfrecord.geometry import PixelFrame
+from beam_tfrecord.images import jpeg
+from beam_tfrecord.images.decode import decode_jpeg, load_jpeg
+from beam_tfrecord.images.notes import Notes
+from beam_tfrecord.images.render import CHANNELS, Origin, render
+from beam_tfrecord.images.resize import is_resized, is_unchanged, plan_frame
+from beam_tfrecord.images.safety import check_pixels, check_storable
+from beam_tfrecord.images.stored import StoredImage
+
+# Shorter sides are decoded in full: at eighths of them the size of the result would not tell which eighth it is.
+_REDUCIBLE = 64
+
+
+def convert_jpeg(data: bytes, policy: ImagePolicy) -> StoredImage:
+    """What is stored for a JPEG. Raises ImageError."""
+    try:
+        header = jpeg.read_header(data)
+    except jpeg.JpegError as error:
+        code = "truncated_image" if error.cut else "corrupt_image"
+        raise ImageError(code, f"a damaged JPEG: {error}; fetch or export the file again") from None
+    height, width, components = header.height, header.width, header.components
+    check_pixels(width, height, policy.max_pixels)
+    frame = plan_frame(width, height, header.orientation if policy.orientation == "upright" else 1, policy)
+    notes: Notes | None = None
+    if not data.endswith(jpeg.END) or header.is_mpo or header.exif_damaged or header.frame in jpeg.PROGRESSIVE:
+        notes = Notes()
+        data = _settled(data, header, notes)
+    is_kept = (
+        policy.image_format in ("keep", "jpeg")
+        and (components == 3 or components == 1)
+        and components in CHANNELS[policy.color]
+        and header.is_common
+        and is_unchanged(frame)
+    )
+    if not is_kept:
+        return _changed(data, header, frame, policy, notes or Notes())
+    check_storable("jpeg", width, height, components)
+    complaint = jpeg.header_complaint(data) if policy.validate == "header" else jpeg.complaint(data)
+    if complaint is not None:
+        notes = notes or Notes()
+        if policy.validate != "header":
+            load_jpeg(data, header)
+            if jpeg.find_end(data, header.scan) is None:
+                # Other decoders stop at the last pixel; TensorFlow reads on to the end marker and fails.
+                raise ImageError("truncated_image", f"a damaged JPEG: {complaint or 'it has no end marker'}")
+        _judge(complaint, policy, notes)
+    if notes is None:
+        return StoredImage(data, "jpeg", height, width, components, "uint8", frame, "jpeg")
+    changed, warnings = tuple(notes.changes), tuple(notes.warnings)
+    return StoredImage(data, "jpeg", height, width, components, "uint8", frame, "jpeg", changed, warnings)
+
+
+def _changed(data: bytes, header: jpeg.JpegHeader, frame: PixelFrame, policy: ImagePolicy, notes: Notes) -> StoredImage:
+    is_large = min(header.width, header.height) >= _REDUCIBLE
+    least = _least_size(frame) if is_large and is_resized(frame) else None
+    picture, complaint = decode_jpeg(data, header, notes, least)
+    _judge(complaint, policy, notes)
+    if not header.is_common:
+        notes.change("transcoded")  # a kind that many decoders do not read
+    return render(picture, frame, policy, notes, Origin("jpeg", is_lossy=True, is_subsampled=header.is_subsampled))
+
+
+def _judge(complaint: str | None, policy: ImagePolicy, notes: Notes) -> None:
+    """What becomes of an image that decodes, but not without a remark of the decoder."""
+    if not complaint:
+        return
+    if policy.validate == "strict":
+        raise ImageError("corrupt_image", f"a damaged JPEG: {complaint}; --validate full would keep it")
+    notes.warn("decoder_warning", f"the JPEG decoder complained: {complaint}")
+
+
+def _settled(data: bytes, header: jpeg.JpegHeader, notes: Notes) -> bytes:
+    """The bytes of the first picture, ended as it must be; what was odd is noted."""
+    if header.exif_damaged:
+        notes.warn(
+            "exif_damaged", f"the EXIF data cannot be read ({header.exif_damaged}); the image is taken as upright"
+        )
+    if header.frame in jpeg.PROGRESSIVE:
+        scans = data.count(b"\xff\xda")
+        if scans > jpeg.MAX_SCANS or scans * header.width * header.height > jpeg.MAX_SCAN_PIXELS:
+            raise ImageError("corrupt_image", f"a progressive JPEG of {scans} scans, made to keep decoders busy")
+    if header.is_mpo:
+        end = jpeg.find_end(data, header.scan)
+        if end is not None and data.find(b"\xff\xd8\xff", end) >= 0:
+            notes.change("first_frame")
+            return jpeg.without_picture_index(data[:end], header.scan)
+    if data.endswith(jpeg.END):
+        return data
+    end = jpeg.find_end(data, header.scan)
+    if end is not None:
+        notes.warn("trailing_data", f"{len(data) - end:,} bytes follow the end of the image")
+        return data
+    repaired = data + jpeg.END
+    if jpeg.complaint(repaired) is not None or not jpeg.has_all_scans(repaired, header):
+        raise ImageError("truncated_image", "a JPEG that ends before its last pixel; fetch or export the file again")
+    notes.change("repaired")
+    return repaired
+
+
+def _least_size(frame: PixelFrame) -> tuple[int, int]:
+    """(width, height) of the raster from which Lanczos gives the same as from all of it, to 44 dB or better: twice the
+    size that is needed."""
+    width, height = frame.upright_size
+    least = math.ceil(width * frame.scale_x * 2), math.ceil(height * frame.scale_y * 2)
+    return least if frame.orientation < 5 else (least[1], least[0])

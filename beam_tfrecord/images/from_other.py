@@ -1,0 +1,79 @@
+"""Any other image file to what is stored: it is decoded and encoded anew, because TensorFlow does not decode it."""
+
+from __future__ import annotations
+
+import struct
+
+from beam_tfrecord.config import ImagePolicy
+from beam_tfrecord.errors import ImageError
+from beam_tfrecord.images import icon, netpbm, png
+from beam_tfrecord.images.decode import decode_png
+from beam_tfrecord.images.notes import Notes
+from beam_tfrecord.images.opened import OpenedFile, open_file
+from beam_tfrecord.images.pixels import Picture
+from beam_tfrecord.images.png_pixels import check_pixel_data
+from beam_tfrecord.images.render import Origin, render
+from beam_tfrecord.images.resize import plan_frame
+from beam_tfrecord.images.safety import check_pixels
+from beam_tfrecord.images.sniff import NOT_IMAGES, describe, sniff
+from beam_tfrecord.images.stored import StoredImage
+
+
+def convert_other(data: bytes, policy: ImagePolicy) -> StoredImage:
+    """What is stored for the first frame of a file that is neither JPEG nor PNG. Raises ImageError."""
+    kind = image_kind(data)
+    if kind in ("ico", "cur"):
+        return _convert_icon(data, kind, policy)
+    if kind == "netpbm" and (size := netpbm.deep_size(data)):
+        check_pixels(*size, policy.max_pixels)
+        picture = Picture(netpbm.deep_pixels(data))
+        return render(picture, plan_frame(*size, 1, policy), policy, Notes(), Origin(kind))
+    file = open_file(data, kind, policy.max_pixels)
+    notes = Notes()
+    if file.frames > 1:
+        if policy.animated == "reject":
+            raise ImageError("animated_image", f"{describe(kind)} of several frames, and --animated is reject")
+        notes.change("first_frame")
+    return convert_frame(file, 0, policy, notes)
+
+
+def convert_frame(file: OpenedFile, number: int, policy: ImagePolicy, notes: Notes) -> StoredImage:
+    """What is stored for one frame of an opened file. Raises ImageError."""
+    width, height = file.size(number)
+    check_pixels(width, height, policy.max_pixels)
+    orientation = file.orientation(notes) if policy.orientation == "upright" else 1
+    frame = plan_frame(width, height, orientation, policy)
+    return render(file.picture(number, notes), frame, policy, notes, file.origin)
+
+
+def image_kind(data: bytes) -> str:
+    """What kind of image the bytes are. Raises ImageError ``empty_file`` or ``not_an_image``."""
+    if not data:
+        raise ImageError("empty_file", "the file has no bytes; fetch or export it again")
+    kind = sniff(data)
+    if kind in NOT_IMAGES:
+        raise ImageError("not_an_image", f"the bytes are {describe(kind)}")
+    return kind
+
+
+def _convert_icon(data: bytes, kind: str, policy: ImagePolicy) -> StoredImage:
+    largest = icon.largest_picture(data)
+    notes = Notes()
+    if largest.startswith(png.SIGNATURE):
+        try:
+            check_pixels(*png.read_size(largest), policy.max_pixels)
+            file = png.read_chunks(largest)
+            check_pixel_data(file)
+        except png.PngError as error:
+            code = "truncated_image" if error.cut else "corrupt_image"
+            raise ImageError(code, f"an icon with a damaged picture: {error}") from None
+        picture = decode_png(file, notes)
+        return render(picture, plan_frame(file.width, file.height, 1, policy), policy, notes, Origin(kind))
+    try:
+        check_pixels(*icon.bitmap_size(largest), policy.max_pixels)
+    except struct.error:
+        raise ImageError("truncated_image", "an icon that ends inside of its picture") from None
+    opened = open_file(largest, "ico", policy.max_pixels)
+    picture = opened.picture(0, notes)
+    height, width, _ = picture.pixels.shape
+    return render(picture, plan_frame(width, height, 1, policy), policy, notes, Origin(kind))

@@ -1,0 +1,234 @@
+"""JPEG files seen as markers (ITU-T T.81 Annex B): the header, the end, and whether the scans decode.
+
+Only bytes are looked at here, and the entropy-coded data goes through libjpeg-turbo (simplejpeg), which releases the
+GIL.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import simplejpeg
+
+from beam_tfrecord.images.exif import ExifDamagedError, exif_orientation, xmp_orientation
+
+END = b"\xff\xd9"
+
+_EXIF = b"Exif\0\0"
+_XMP = b"http://ns.adobe.com/xap/1.0/\0"
+_MPF = b"MPF\0"
+_ICC = b"ICC_PROFILE\0"
+
+# Start-of-frame markers: 0xC0 to 0xCF without DHT (C4), JPG (C8) and DAC (CC).
+_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+# Baseline, extended and progressive DCT with Huffman codes: what every decoder reads.
+COMMON_FRAMES = frozenset({0xC0, 0xC1, 0xC2})
+PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
+# Scans that a progressive image may have. Each costs a pass over all coefficients: without a limit a small file keeps
+# a decoder busy for hours. Common encoders write 10; one per coefficient and component would be 192.
+MAX_SCANS = 500
+MAX_SCAN_PIXELS = 10**10
+
+# The end of entropy-coded data: a marker that is neither a stuffed zero, nor a restart, nor a fill byte.
+_MARKER = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
+
+# Not complaints of the decoder about the data, but of simplejpeg about what it can do.
+_LIMITS = ("subsampling level", "Unsupported", "colorspace")
+
+
+class JpegHeader(NamedTuple):
+    """What the markers before the first scan say.
+
+    frame: the start-of-frame marker's second byte. precision: bits per sample. orientation: of EXIF, or of
+    XMP where EXIF says nothing; 1 when nothing is said. exif_damaged: why EXIF cannot be read, or ''. is_mpo: a
+    multi-picture index is there. scan: offset of the first scan's marker. is_subsampled: the colour has half the
+    resolution of the brightness, both ways (4:2:0). component_ids: the names that scans use for the components.
+    """
+
+    height: int
+    width: int
+    components: int
+    frame: int
+    precision: int
+    orientation: int
+    exif_damaged: str
+    is_mpo: bool
+    scan: int
+    is_subsampled: bool
+    component_ids: bytes
+
+    @property
+    def is_common(self) -> bool:
+        """Whether every decoder reads this kind: Huffman codes, 8 bits, baseline or progressive."""
+        return self.frame in COMMON_FRAMES and self.precision == 8
+
+
+class JpegError(ValueError):
+    """The markers before the first scan are not those of a JPEG. ``cut``: they end too early."""
+
+    def __init__(self, message: str, cut: bool = False) -> None:
+        super().__init__(message)
+        self.cut = cut
+
+
+def read_header(data: bytes) -> JpegHeader:
+    """The header of a JPEG, from its markers up to the first scan. Raises JpegError."""
+    position = 2
+    frame = exif = xmp = None
+    is_mpo = False
+    try:
+        while True:
+            if data[position] != 0xFF:
+                # Bytes between segments: decoders skip them with a warning.
+                position = data.index(0xFF, position)
+            marker = data[position + 1]
+            if marker == 0xDA:
+                break
+            if marker == 0xFF or marker <= 0x01 or 0xD0 <= marker <= 0xD8:
+                position += 1 if marker == 0xFF else 2
+                continue
+            if marker == 0xD9:
+                raise JpegError("it ends before its first scan", cut=True)
+            length = data[position + 2] << 8 | data[position + 3]
+            if length < 2:
+                raise JpegError("a marker segment has no length")
+            if marker in _FRAMES:
+                if frame is not None:
+                    raise JpegError("it has two frame headers")
+                frame = position + 4
+                data[frame + 5 + 3 * data[frame + 5]]  # the description of every component must be there
+            elif marker == 0xE1:
+                if exif is None and data.startswith(_EXIF, position + 4):
+                    exif = data[position + 10 : position + 2 + length]
+                elif xmp is None and data.startswith(_XMP, position + 4):
+                    xmp = data[position + 4 : position + 2 + length]
+            elif marker == 0xE2:
+                is_mpo = is_mpo or data.startswith(_MPF, position + 4)
+            position += 2 + length
+    except (IndexError, ValueError) as error:
+        if isinstance(error, JpegError):
+            raise
+        raise JpegError("it ends inside of its header", cut=True) from None
+    if frame is None:
+        raise JpegError("no frame header comes before its first scan")
+    orientation = None
+    exif_damaged = ""
+    if exif is not None:
+        try:
+            orientation = exif_orientation(exif)
+        except ExifDamagedError as error:
+            exif_damaged = str(error)
+    if orientation is None and xmp is not None:
+        orientation = xmp_orientation(xmp)
+    return JpegHeader(
+        data[frame + 1] << 8 | data[frame + 2],
+        data[frame + 3] << 8 | data[frame + 4],
+        data[frame + 5],
+        data[frame - 3],
+        data[frame],
+        orientation or 1,
+        exif_damaged,
+        is_mpo,
+        position,
+        data[frame + 5] == 3 and (data[frame + 7], data[frame + 10], data[frame + 13]) == (0x22, 0x11, 0x11),
+        data[frame + 6 : frame + 6 + 3 * data[frame + 5] : 3],
+    )
+
+
+def find_end(data: bytes, scan: int) -> int | None:
+    """Offset behind the end marker of the picture whose first scan's marker is at ``scan``; None without an end
+    marker."""
+    for position in _markers_from(data, scan):
+        if data[position + 1] == 0xD9:
+            return position + 2
+    return None
+
+
+def has_all_scans(data: bytes, header: JpegHeader) -> bool:
+    """Whether a progressive JPEG holds every coefficient of every component to its last bit; True for others.
+
+    A file that was cut between two scans decodes without a remark, to a blurred picture (T.81 G.1.1.1: Ss, Se and Al of
+    each scan).
+    """
+    if header.frame not in PROGRESSIVE:
+        return True
+    missing = {component: set(range(64)) for component in header.component_ids}
+    for position in _markers_from(data, header.scan):
+        if data[position + 1] == 0xDA and position + 5 < len(data):
+            count = data[position + 4]
+            spectrum = data[position + 5 + 2 * count : position + 8 + 2 * count]
+            if len(spectrum) == 3 and not spectrum[2] & 0x0F:
+                first, last = spectrum[:2]
+                for component in data[position + 5 : position + 5 + 2 * count : 2]:
+                    missing.get(component, set()).difference_update(range(first, last + 1))
+    return not any(missing.values())
+
+
+def _markers_from(data: bytes, scan: int) -> Iterator[int]:
+    """Offsets of the markers from the first scan's on, entropy-coded data and contents of segments passed over."""
+    position = scan
+    while position + 1 < len(data):
+        yield position
+        length = int.from_bytes(data[position + 2 : position + 4], "big")
+        match = _MARKER.search(data, position + 2 + length)
+        if match is None:
+            return
+        position = match.start()
+
+
+def without_picture_index(data: bytes, scan: int) -> bytes:
+    """The JPEG without its multi-picture index (CIPA DC-007: an APP2 segment), which tells of pictures behind its
+    end."""
+    position = data.find(_MPF, 0, scan)
+    while position >= 4:
+        if data[position - 4 : position - 2] == b"\xff\xe2":
+            length = int.from_bytes(data[position - 2 : position], "big")
+            return data[: position - 4] + data[position - 2 + length :]
+        position = data.find(_MPF, position + 1, scan)
+    return data
+
+
+def complaint(data: bytes, colorspace: str = "GRAY") -> str | None:
+    """What libjpeg-turbo has against the scans, or None when they decode to the last bit without a remark.
+
+    Every scan is entropy-decoded in full; only the pixels are made at an eighth of the size, in grey, which is cheap.
+    colorspace: ``CMYK`` for four components, which have no grey.
+    An empty string says that this quick look is not possible for such a file, not that something is wrong with it.
+    """
+    try:
+        simplejpeg.decode_jpeg(data, colorspace, min_height=1, min_width=1)
+    except ValueError as error:
+        message = str(error)
+        return "" if is_limit(message) else message
+    return None
+
+
+def header_complaint(data: bytes) -> str | None:
+    """The same for the header alone: its tables, and that a scan follows."""
+    try:
+        simplejpeg.decode_jpeg_header(data)
+    except ValueError as error:
+        message = str(error)
+        return "" if is_limit(message) else message
+    return None
+
+
+def is_limit(message: str) -> bool:
+    """Whether simplejpeg's message is about what it cannot do, not about the data."""
+    return any(limit in message for limit in _LIMITS)
+
+
+def icc_profile(data: bytes, scan: int) -> bytes | None:
+    """The ICC profile in the APP2 segments before the first scan (ICC.1:2010 Annex B.4), or None.
+
+    Its parts are put in the order of their numbers; missing parts show when the profile is read.
+    """
+    parts = {}
+    position = data.find(_ICC, 0, scan)
+    while position >= 0:
+        length = int.from_bytes(data[position - 2 : position], "big")
+        parts[data[position + 12]] = data[position + 14 : position - 2 + length]
+        position = data.find(_ICC, position + max(length - 2, 12), scan)
+    return b"".join(parts[number] for number in sorted(parts)) or None

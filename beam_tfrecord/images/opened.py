@@ -1,0 +1,128 @@
+"""Files that are neither JPEG nor PNG, opened and decoded by Pillow one frame at a time."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+
+from beam_tfrecord.errors import ImageError
+from beam_tfrecord.images import codecs, formats, tiff, webp
+from beam_tfrecord.images.exif import ORIENTATION_TAG
+from beam_tfrecord.images.notes import Notes
+from beam_tfrecord.images.orientation import INVERSE, turn
+from beam_tfrecord.images.pixels import Picture, from_image
+from beam_tfrecord.images.profile import in_srgb
+from beam_tfrecord.images.render import Origin
+from beam_tfrecord.images.safety import DECODE_ERRORS, check_pixels, damaged
+from beam_tfrecord.images.sniff import describe
+
+# Kinds whose further frames are frames, not layers or sizes of one picture.
+_WITH_FRAMES = frozenset({"gif", "webp", "tiff", "avif"})
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedFile:
+    """A file whose header was read. Nothing is decoded until :meth:`picture` is called.
+
+    frames: how many there are (1 for kinds without frames). Not to be used from two threads at once.
+    """
+
+    data: bytes
+    image: Image.Image
+    origin: Origin
+    frames: int
+
+    def size(self, number: int) -> tuple[int, int]:
+        """(width, height) of the raster of a frame. Raises ImageError."""
+        self._seek(number)
+        width, height = self.image.size
+        return (height, width) if self.origin.kind == "tiff" and self._stated_orientation() >= 5 else (width, height)
+
+    def orientation(self, notes: Notes) -> int:
+        """The orientation that EXIF or XMP data states, 1 to 8; of the frame that was asked for last."""
+        try:
+            return self._stated_orientation()
+        except DECODE_ERRORS as error:
+            notes.warn("exif_damaged", f"the EXIF data cannot be read ({error}); the image is taken as upright")
+            return 1
+
+    def picture(self, number: int, notes: Notes) -> Picture:
+        """The pixels of a frame, in the raster of the file. Raises ImageError."""
+        self._seek(number)
+        image = self.image
+        kind = self.origin.kind
+        try:
+            orientation = self._stated_orientation() if kind == "tiff" else 1
+            pixels = tiff.deep_colour(self.data, number) if kind == "tiff" else None
+            is_inverted = tiff.is_white_zero(image)
+            is_deep = tiff.is_deep(image) if kind == "tiff" else codecs.is_deep(self.data, kind)
+            if pixels is None:
+                image.load()
+        except DECODE_ERRORS as error:
+            raise damaged(error) from error
+        profile = image.info.get("icc_profile")
+        profile = profile if isinstance(profile, bytes) else None
+        if pixels is None and image.mode.startswith("I"):
+            pixels = from_image(image, notes)
+        elif pixels is None:
+            pixels, profile = from_image(in_srgb(image, profile, notes), notes), None
+            if is_deep and pixels.dtype == np.uint8:
+                notes.change("depth_scaled")
+        if is_inverted:
+            pixels = 65535 - pixels
+        # Pillow turns TIFF as it is loaded.
+        return Picture(turn(pixels, INVERSE[orientation]), profile)
+
+    def _seek(self, number: int) -> None:
+        try:
+            if self.frames > 1 and self.image.tell() != number:
+                self.image.seek(number)
+        except DECODE_ERRORS as error:
+            raise damaged(error) from error
+
+    def _stated_orientation(self) -> int:
+        value = self.image.getexif().get(ORIENTATION_TAG, 1)
+        return value if isinstance(value, int) and 1 <= value <= 8 else 1
+
+
+def open_file(data: bytes, kind: str, max_pixels: int) -> OpenedFile:
+    """Reads the header of a file of ``kind``, as sniff() names it; decodes nothing, takes no memory for pixels.
+
+    Raises ImageError: ``unsupported_format`` when no decoder is installed, ``too_many_pixels``, ``corrupt_image``.
+    """
+    opener = formats.opener(kind)
+    if opener is None:
+        raise ImageError(
+            "unsupported_format", f"the bytes are {describe(kind)}, which is not decoded here; {formats.cure(kind)}"
+        )
+    if kind == "psd" and codecs.is_deep(data, kind):
+        raise ImageError("unsupported_format", "a Photoshop file of more than 8 bits; save it as 16-bit PNG or TIFF")
+    is_lossy = codecs.is_lossy(data, kind)
+    if kind == "webp":
+        header = webp.read_header(data)
+        if header is None:
+            raise ImageError("corrupt_image", "a WebP without a picture; fetch or export the file again")
+        check_pixels(header.width, header.height, max_pixels)
+        is_lossy = not header.is_lossless
+    try:
+        image = opener(io.BytesIO(data))
+        frames = _count_frames(image, kind)
+        if kind == "tiff":
+            tiff.check(image, data)
+            is_lossy = image.info.get("compression") in ("jpeg", "tiff_jpeg")
+    except DECODE_ERRORS as error:
+        raise damaged(error) from error
+    check_pixels(*image.size, max_pixels)
+    return OpenedFile(data, image, Origin(kind, is_lossy, is_subsampled=is_lossy and kind == "webp"), frames)
+
+
+def _count_frames(image: Image.Image, kind: str) -> int:
+    if kind not in _WITH_FRAMES:
+        return 1
+    try:
+        return int(getattr(image, "n_frames", 1))
+    except DECODE_ERRORS:
+        return 1  # what follows the first frame is damaged, and the first is what is asked for

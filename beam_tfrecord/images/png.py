@@ -1,0 +1,286 @@
+"""PNG files seen as chunks (W3C PNG, third edition): what they say, and new files made of their parts.
+
+What libpng does with chunks that are not right is followed here, because TensorFlow decodes with libpng: damaged
+critical chunks are errors, damaged ancillary ones are left out.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import NamedTuple
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+END = b"\0\0\0\0IEND\xaeB`\x82"
+
+GRAY, RGB, PALETTE, GRAY_ALPHA, RGB_ALPHA = 0, 2, 3, 4, 6
+SAMPLES = {GRAY: 1, RGB: 3, PALETTE: 1, GRAY_ALPHA: 2, RGB_ALPHA: 4}
+_DEPTHS = {GRAY: (1, 2, 4, 8, 16), RGB: (8, 16), PALETTE: (1, 2, 4, 8), GRAY_ALPHA: (8, 16), RGB_ALPHA: (8, 16)}
+# A chunk whose text or profile inflates to more than this is not looked into.
+_MAX_INFLATED = 16 * 2**20
+_MAX_CHUNK = 2**31 - 1
+
+_XMP_KEYWORD = b"XML:com.adobe.xmp"
+_EXIF_KEYWORD = b"Raw profile type exif"
+
+_chunk_head = struct.Struct(">I4s").unpack_from
+_ihdr = struct.Struct(">IIBBBBB").unpack_from
+
+
+class PngError(ValueError):
+    """The file is damaged. ``cut``: it ends too early."""
+
+    def __init__(self, message: str, cut: bool = False) -> None:
+        super().__init__(message)
+        self.cut = cut
+
+
+class PngFile(NamedTuple):
+    """The parts of a PNG that matter.
+
+    colour_type and depth: as in IHDR. palette: content of PLTE for a palette image, else empty. transparency: content
+    of a valid tRNS, else None. data: contents of the IDAT chunks that belong together. exif, xmp, profile: content of
+    eXIf, of the XMP text and of iCCP (still compressed), or None. is_animated: acTL promises several frames. end:
+    offset behind IEND, None when the file lacks just that. oddities: what is not right but does not touch the pixels.
+    """
+
+    width: int
+    height: int
+    depth: int
+    colour_type: int
+    interlaced: bool
+    palette: bytes
+    transparency: bytes | None
+    data: list[bytes]
+    exif: bytes | None
+    xmp: bytes | None
+    profile: bytes | None
+    is_animated: bool
+    end: int | None
+    oddities: list[str]
+
+    @property
+    def channels(self) -> int:
+        """Channels that libpng (and TensorFlow) decodes to: a palette becomes RGB, or RGBA with transparency."""
+        if self.colour_type == PALETTE:
+            return 3 if self.transparency is None else 4
+        return SAMPLES[self.colour_type]
+
+    @property
+    def dtype(self) -> str:
+        """``uint16`` for samples of 16 bits, else ``uint8``."""
+        return "uint16" if self.depth == 16 else "uint8"
+
+    @property
+    def has_transparency(self) -> bool:
+        """Whether an alpha channel or a tRNS chunk is there."""
+        return self.colour_type in (GRAY_ALPHA, RGB_ALPHA) or self.transparency is not None
+
+
+def read_chunks(data: bytes) -> PngFile:
+    """The chunks of a PNG, their checksums compared. Raises PngError when a critical chunk is damaged or missing.
+
+    An ancillary chunk that is damaged is left out and told in ``oddities``, as libpng does.
+    """
+    oddities: list[str] = []
+    palette = b""
+    exif = xmp = profile = transparency = None
+    body: list[bytes] = []
+    is_animated = after_body = False
+    palettes = 0
+    size = len(data)
+    width, height, depth, colour_type, interlace = _read_ihdr(data)
+    position = 33
+    end = None
+    while True:
+        if position + 12 > size:
+            if not body:
+                raise PngError("it ends before its pixels", cut=True)
+            break
+        length, kind = _chunk_head(data, position)
+        stop = position + 8 + length
+        if length > _MAX_CHUNK:
+            raise PngError("a chunk has an impossible length")
+        if stop + 4 > size:
+            if not body or kind == b"IDAT":
+                raise PngError(f"it ends inside of a chunk ({_name(kind)})", cut=True)
+            break
+        content = data[position + 8 : stop]
+        intact = zlib.crc32(content, zlib.crc32(kind)) == int.from_bytes(data[stop : stop + 4], "big")
+        position = stop + 4
+        if kind[0] & 0x20:
+            after_body = bool(body)
+            if not kind.isalpha():
+                raise PngError("a chunk has an impossible name")
+            if not intact:
+                oddities.append(f"the checksum of chunk {_name(kind)} is wrong")
+            elif kind == b"tRNS":
+                if not after_body and transparency is None and _is_transparency(colour_type, content, palette):
+                    transparency = content
+                else:
+                    oddities.append("its transparency (tRNS) is not valid and has no effect")
+            elif kind == b"iCCP":
+                profile = profile or content
+            elif kind == b"eXIf":
+                exif = exif or content
+            elif kind == b"acTL":
+                is_animated = is_animated or int.from_bytes(content[:4], "big") > 1
+            elif kind in (b"iTXt", b"tEXt", b"zTXt"):
+                if exif is None and content.startswith(_EXIF_KEYWORD):
+                    exif = _raw_profile(kind, content)
+                elif xmp is None and content.startswith(_XMP_KEYWORD):
+                    xmp = _text(kind, content)
+            continue
+        if not intact:
+            raise PngError(f"the checksum of chunk {_name(kind)} is wrong")
+        if kind == b"IDAT":
+            if after_body:
+                oddities.append("pixel data follows where no more may come")
+            else:
+                body.append(content)
+        elif kind == b"IEND":
+            if not body:
+                raise PngError("it has no pixels")
+            end = position
+            break
+        elif kind == b"PLTE":
+            palettes += 1
+            if body or palettes > 1:
+                if colour_type == PALETTE or palettes > 1:
+                    raise PngError("its palette is in the wrong place")
+                after_body = True
+                oddities.append("its palette is in the wrong place")
+            elif colour_type == PALETTE:
+                if length % 3 or not 3 <= length <= 768:
+                    raise PngError(f"its palette has {length} bytes")
+                palette = content[: 3 << depth]
+            elif length % 3 or not 3 <= length <= 768 or colour_type in (GRAY, GRAY_ALPHA):
+                oddities.append("its suggested palette is not valid")
+        else:
+            raise PngError(f"the critical chunk {_name(kind)} is unknown")
+    if colour_type == PALETTE and not palette:
+        raise PngError("its palette is missing")
+    return PngFile(
+        width,
+        height,
+        depth,
+        colour_type,
+        interlace == 1,
+        palette,
+        transparency,
+        body,
+        exif,
+        xmp,
+        profile,
+        is_animated,
+        end,
+        oddities,
+    )
+
+
+def read_size(data: bytes) -> tuple[int, int]:
+    """(width, height) of a PNG from its first chunk. Raises PngError."""
+    return _read_ihdr(data)[:2]
+
+
+def chunk(kind: bytes, content: bytes) -> bytes:
+    """A chunk with its length and checksum."""
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(content, zlib.crc32(kind)))
+
+
+def pixels_only(png: PngFile) -> bytes:
+    """A PNG of the same pixels, palette and transparency, and of nothing else."""
+    head = (png.width, png.height, png.depth, png.colour_type, 0, 0, int(png.interlaced))
+    parts = [SIGNATURE, chunk(b"IHDR", struct.pack(">IIBBBBB", *head))]
+    if png.palette:
+        parts.append(chunk(b"PLTE", png.palette))
+    if png.transparency is not None:
+        parts.append(chunk(b"tRNS", png.transparency))
+    return b"".join((*parts, chunk(b"IDAT", b"".join(png.data)), END))
+
+
+def frames_only(data: bytes) -> bytes:
+    """An animated PNG without the chunks that are neither pixels nor frames (texts, profile, EXIF)."""
+    parts = [SIGNATURE]
+    position = len(SIGNATURE)
+    while position + 12 <= len(data):
+        length, kind = _chunk_head(data, position)
+        if not kind[0] & 0x20 or kind in (b"tRNS", b"acTL", b"fcTL", b"fdAT"):
+            parts.append(data[position : position + 12 + length])
+        position += 12 + length
+    return b"".join(parts)
+
+
+def with_end(data: bytes) -> bytes:
+    """The PNG with its end chunk, for a file that was cut within or before it."""
+    position = len(SIGNATURE)
+    while position + 8 <= len(data):
+        length, kind = _chunk_head(data, position)
+        if kind == b"IEND" or position + 12 + length > len(data):
+            break
+        position += 12 + length
+    return data[:position] + END
+
+
+def inflate_profile(content: bytes) -> bytes | None:
+    """The ICC profile in the content of an iCCP chunk; None when it does not inflate, or to something enormous."""
+    _, _, rest = content.partition(b"\0")
+    return _inflate(rest[1:])
+
+
+def _read_ihdr(data: bytes) -> tuple[int, int, int, int, int]:
+    if len(data) < 33:
+        raise PngError("it ends inside of its header", cut=True)
+    if data[8:16] != b"\0\0\0\x0dIHDR":
+        raise PngError("its first chunk is not a header (IHDR)")
+    if zlib.crc32(data[12:29]) != int.from_bytes(data[29:33], "big"):
+        raise PngError("the checksum of its header is wrong")
+    width, height, depth, colour_type, compression, filtering, interlace = _ihdr(data, 16)
+    if depth not in _DEPTHS.get(colour_type, ()) or compression or filtering or interlace > 1:
+        raise PngError("its header is not one of a PNG")
+    if not (0 < width < 2**31 and 0 < height < 2**31):
+        raise PngError(f"its header says {width}x{height} pixels")
+    return width, height, depth, colour_type, interlace
+
+
+def _is_transparency(colour_type: int, content: bytes, palette: bytes) -> bool:
+    if colour_type == PALETTE:
+        return 0 < len(content) <= len(palette) // 3
+    return len(content) == {GRAY: 2, RGB: 6}.get(colour_type, -1)
+
+
+def _name(kind: bytes) -> str:
+    return kind.decode("latin-1") if kind.isalpha() else kind.hex()
+
+
+def _inflate(data: bytes) -> bytes | None:
+    inflater = zlib.decompressobj()
+    try:
+        content = inflater.decompress(data, _MAX_INFLATED)
+    except zlib.error:
+        return None
+    return content if inflater.eof else None
+
+
+def _text(kind: bytes, content: bytes) -> bytes | None:
+    """The text of a tEXt, zTXt or iTXt chunk, still encoded."""
+    _, _, rest = content.partition(b"\0")
+    if kind == b"tEXt":
+        return rest
+    if kind == b"zTXt":
+        return _inflate(rest[1:])
+    compressed = rest[:1] == b"\1"
+    text = rest[2:].partition(b"\0")[2].partition(b"\0")[2]
+    return _inflate(text) if compressed else text
+
+
+def _raw_profile(kind: bytes, content: bytes) -> bytes | None:
+    """EXIF as ImageMagick writes it into a text: a name, a length, and hexadecimal digits over several lines."""
+    text = _text(kind, content)
+    if text is None:
+        return None
+    digits = b"".join(text.split(b"\n")[3:]).strip()
+    try:
+        return bytes.fromhex(digits.decode("ascii")).removeprefix(b"Exif\0\0")
+    except ValueError:
+        return None

@@ -1,0 +1,152 @@
+"""What is looked at before a job starts: the inputs, the vocabulary file and the output folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.entries import EntryParser
+from beam_tfrecord.errors import ConfigError, ManifestError
+from beam_tfrecord.manifests import FORMATS, describe_inputs, describe_rows
+from beam_tfrecord.manifests.base import Ignored, Piece, Source
+from beam_tfrecord.metadata import CONVERSION, DATASET_INFO
+from beam_tfrecord.planning import DatasetPlan, plan_dataset
+from beam_tfrecord.staging import staging_folder
+from beam_tfrecord.storage import Storage, name_of
+from beam_tfrecord.survey import BlockBuilder, Survey, merge_surveys
+from beam_tfrecord.tfrecord import parse_shard_name
+
+PUBLISHING = "publishing.json"  # in the staging place: names that an interrupted publication may have left
+SURVEY_ITEMS = 20_000
+
+
+@dataclass(frozen=True)
+class Job:
+    """A conversion that has been looked at and may start."""
+
+    config: ConvertConfig
+    sources: tuple[Source, ...]
+    fixed_labels: tuple[str, ...] | None
+
+
+def prepare_job(config: ConvertConfig, storage: Storage, rows: Sequence[Mapping[str, Any]] | None = None) -> Job:
+    """Look at the inputs and the vocabulary. Raises ConfigError or ManifestError with all that a user can mend.
+
+    rows: given in memory, in place of the inputs.
+    """
+    config = replace(config, output=replace(config.output, output=_without_slash(config.output.output)))
+    sources = (describe_rows(rows, config.manifest),) if rows is not None else describe_inputs(storage, config.manifest)
+    return Job(config, tuple(sources), read_labels(config, storage))
+
+
+def _without_slash(uri: str) -> str:
+    return uri.rstrip("/") or "/"
+
+
+def read_labels(config: ConvertConfig, storage: Storage) -> tuple[str, ...] | None:
+    """The names of --labels in id order; None when it is not given."""
+    labels = config.labels.labels
+    if labels is None:
+        return None
+    if isinstance(labels, str):
+        try:
+            with storage.open(labels) as file:
+                text = file.read().decode("utf-8-sig")
+        except FileNotFoundError:
+            raise ConfigError(f"--labels {labels}: there is no such file") from None
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"--labels {labels}: is not UTF-8 text (byte {error.start})") from None
+        names = tuple(line.strip() for line in text.splitlines() if line.strip())
+        where = labels
+    else:
+        names, where = labels, "the names given"
+    repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if repeated:
+        raise ConfigError(f"--labels: {where} names {repeated[0]!r} twice; each label has one id")
+    if not names:
+        raise ConfigError(f"--labels: {where} holds no names; write one label per line")
+    return names
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The output folder
+
+
+def clear_output(job: Job, storage: Storage) -> None:
+    """Make the output folder ready, or raise ConfigError when it holds something that must not be replaced.
+
+    Own staging is deleted, unless the run resumes. An existing dataset stays until the new one is complete.
+    """
+    output = job.config.output
+    names = [name_of(uri) for uri in storage.list_folder(output.output)] if storage.is_folder(output.output) else []
+    if storage.is_file(output.output):
+        raise ConfigError(f"--output {output.output} is a file: name a folder")
+    left = interrupted_publication(output.output, storage)
+    has_dataset = CONVERSION in names or DATASET_INFO in names
+    strangers = [name for name in names if name not in left and not name.startswith(".")]
+    if has_dataset and not left and not (output.overwrite or output.resume):
+        raise ConfigError(
+            f"{output.output} holds a dataset already: give --overwrite to replace it, or another --output"
+        )
+    if not has_dataset and strangers:
+        kind = "TFRecord shards of something else" if any(map(parse_shard_name, strangers)) else "other files"
+        raise ConfigError(
+            f"{output.output} holds {kind} ({', '.join(sorted(strangers)[:3])}): name an empty or new folder"
+        )
+    if not output.resume:
+        storage.delete([f"{output.output}/{name}" for name in left if name in names])
+        storage.delete_tree(staging_folder(output.output))
+
+
+def interrupted_publication(output: str, storage: Storage) -> list[str]:
+    """Names of the files that a publication was about to put into the folder when it was interrupted."""
+    uri = f"{staging_folder(output)}/{PUBLISHING}"
+    if not storage.is_file(uri):
+        return []
+    with storage.open(uri) as file:
+        try:
+            return [str(name) for name in json.load(file)]
+        except ValueError:
+            return []
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The survey without a pipeline, for --plan and for writers that must know the splits in advance
+
+
+def survey_sources(job: Job, storage: Storage) -> Survey:
+    """The survey of all rows, made in this process."""
+    return merge_surveys(_surveys(job, storage))
+
+
+def _surveys(job: Job, storage: Storage) -> Iterator[Survey]:
+    for number, source in enumerate(job.sources):
+        manifest = FORMATS[source.format]
+        builder = BlockBuilder(job.config.splits, number)
+        for item in EntryParser(source, job.config, storage.join).parse(
+            manifest.rows(storage, Piece(source), job.config.manifest)
+        ):
+            if isinstance(item, Ignored):
+                builder.ignore(item.count)
+                continue
+            builder.add(item)
+            if len(builder.items) >= SURVEY_ITEMS:
+                yield builder.survey()
+                builder.reset()
+        yield builder.survey()
+
+
+def plan_job(job: Job, storage: Storage) -> DatasetPlan:
+    """The plan of a job, made in this process."""
+    survey = survey_sources(job, storage)
+    if not survey.rows:
+        raise ManifestError(nothing_found(job))
+    return plan_dataset(survey, job.sources, job.fixed_labels, job.config, storage.sizes)
+
+
+def nothing_found(job: Job) -> str:
+    """The message for inputs without a single row."""
+    return f"no rows were found in {', '.join(source.uri for source in job.sources)}"

@@ -1,0 +1,57 @@
+"""Images with the same bytes under different ids, found from the hashes that the writers left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from beam_tfrecord.elements import Finding, ShardInfo
+from beam_tfrecord.staging import read_lines, staged_shard
+from beam_tfrecord.storage import Storage
+
+STAGE = "publish"
+HEX_DIGITS = 16
+
+
+def find_copies(infos: Sequence[ShardInfo], output: str, storage: Storage) -> list[Finding]:
+    """A warning for every record whose image occurred before: ``split_leak`` across splits, else ``duplicate_content``.
+
+    Records of one id are copies on purpose (they are told as ``duplicate_id``) and give no warning here.
+    """
+    shards = [info for info in infos if info.num_records]
+    hashes = [np.fromiter(_hashes(info, output, storage), np.uint64) for info in shards]
+    if not hashes:
+        return []
+    values, counts = np.unique(np.concatenate(hashes), return_counts=True)
+    repeated = set(values[counts > 1].tolist())
+    if not repeated:
+        return []
+    first: dict[int, tuple[str, str, str]] = {}
+    findings = []
+    for info, own in zip(shards, hashes, strict=True):
+        if not np.isin(own, list(repeated)).any():
+            continue
+        for content, origin, uri in _items(info, output, storage):
+            if content not in repeated:
+                continue
+            split, other, other_uri = first.setdefault(content, (info.split, origin, uri))
+            if (origin, uri) == (other, other_uri) or (uri == other_uri and split == info.split):
+                continue
+            code = "duplicate_content" if split == info.split else "split_leak"
+            where = f"{other_uri} ({other})" if split == info.split else f"{other_uri} ({other}) in split {split}"
+            findings.append(Finding(origin, uri, STAGE, code, f"in split {info.split}: the same image as {where}"))
+    return findings
+
+
+def _hashes(info: ShardInfo, output: str, storage: Storage) -> Iterator[int]:
+    for line in read_lines(storage, staged_shard(output, info.split, info.index).items):
+        if not line.startswith(b"\t"):
+            yield int(line[:HEX_DIGITS], 16)
+
+
+def _items(info: ShardInfo, output: str, storage: Storage) -> Iterator[tuple[int, str, str]]:
+    for line in read_lines(storage, staged_shard(output, info.split, info.index).items):
+        content, origin, uri = line.decode("utf-8", "surrogateescape").split("\t")
+        if content:
+            yield int(content, 16), origin, uri

@@ -1,0 +1,9 @@
+"""What people have, as rows: one module per format, one line for each in :mod:`beam_tfrecord.manifests.registry`."""
+
+from __future__ import annotations
+
+from beam_tfrecord.manifests.inputs import describe_inputs
+from beam_tfrecord.manifests.memory import describe_rows
+from beam_tfrecord.manifests.registry import FORMATS, detect_format, register_format
+
+__all__ = ["FORMATS", "describe_inputs", "describe_rows", "detect_format", "register_format"]

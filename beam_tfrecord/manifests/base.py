@@ -1,0 +1,147 @@
+"""What every manifest format offers, and the canonical fields of the rows it yields.
+
+A format turns a source into :class:`~beam_tfrecord.elements.Row`\\ s whose ``fields`` use these names, whatever the file
+calls them. All values stay text unless the format itself is typed:
+
+``image``     path or uri of the image as the manifest spells it; absent in a table without images
+``member``    :class:`~beam_tfrecord.elements.Member`, when the image lies in an archive
+``id``        the row's own id, when there is one
+``label``     one label (text), or a list of labels
+``split``     name of the split
+``group``     value that may not straddle splits
+``sequence``, ``order``   which sequence the row belongs to, and its place there
+``size``      (width, height) that the annotation states, in pixels
+``frame``     ``upright`` or ``stored``: the picture that the format's annotations belong to, when the format says so
+``boxes``     list of dicts, one per object; see :mod:`beam_tfrecord.annotations.objects`
+``notes``     list of (warning code, message): what the format has to tell about the boxes
+``mask``      path of a semantic mask; ``instance_mask`` path of an instance mask; ``panoptic`` a dict
+``captions``  list of texts
+``columns``   mapping of further columns (raw values), for --columns
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Protocol
+
+from beam_tfrecord.config import ManifestConfig
+from beam_tfrecord.elements import RejectedRow, Row
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """A file that was found: its uri and its size in bytes."""
+
+    uri: str
+    size: int
+
+
+class Files(Protocol):
+    """The file system as manifests see it; :mod:`beam_tfrecord.storage` has the real one.
+
+    Names are literal: nothing is unquoted, and only :meth:`match` gives ``*``, ``?`` and ``[`` a meaning. A missing file
+    raises FileNotFoundError, any other trouble OSError or :class:`~beam_tfrecord.errors.StorageError`.
+    """
+
+    def open(self, uri: str) -> BinaryIO:
+        """The file opened for reading bytes; seekable."""
+
+    def size(self, uri: str) -> int:
+        """Size of a file in bytes."""
+
+    def is_file(self, uri: str) -> bool:
+        """Whether a file of exactly this name exists."""
+
+    def is_folder(self, uri: str) -> bool:
+        """Whether a folder of exactly this name exists (for object stores: anything below ``uri/``)."""
+
+    def walk(self, uri: str) -> Iterator[FileInfo]:
+        """All files below a folder, sorted by code point of the uri; hidden and junk files included."""
+
+    def match(self, pattern: str) -> list[FileInfo]:
+        """The files that a glob matches (``**`` crosses folders), sorted by code point of the uri."""
+
+    def list_folder(self, uri: str) -> list[str]:
+        """Names of what lies directly in a folder, sorted; those of folders end in ``/``. Empty when there is none."""
+
+    def join(self, base: str, path: str) -> str:
+        """``path`` below the folder ``base``; an absolute path or a uri with a scheme stays as it is."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One place that rows come from, looked at once before the job starts.
+
+    uri: the manifest, folder, archive, or glob. format: name in the registry. split: named by the user for this input.
+    base: folder that relative image paths start from. labels: vocabulary that the source itself states, in id order
+    (a COCO file by category id, YOLO by its yaml), else None. category_ids: original ids of those labels when they
+    mean something. details: whatever else the format found out (delimiter, encoding, column roles ...); plain values.
+    rows: rows given by the caller in memory instead of a place (dicts by column name).
+    """
+
+    uri: str
+    format: str
+    split: str | None
+    base: str
+    labels: tuple[str, ...] | None = None
+    category_ids: tuple[int, ...] | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+    rows: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a source that one worker reads: bytes ``start`` to ``end`` (-1: the end), or row groups, or members.
+
+    first_line: number of the physical line (or row) at ``start``, so that origins are those of the whole file.
+    """
+
+    source: Source
+    start: int = 0
+    end: int = -1
+    first_line: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Files that are no data (.DS_Store, Thumbs.db, __MACOSX ...); a hidden folder counts as one."""
+
+    count: int
+
+
+Item = Row | RejectedRow | Ignored
+
+
+class ManifestFormat(ABC):
+    """One way to state which images there are and what is known of them.
+
+    name: value of --format. suffixes: endings of file names, lower case, that suggest this format.
+    """
+
+    name: str
+    suffixes: tuple[str, ...] = ()
+
+    def recognises(self, files: Files, uri: str, head: bytes) -> bool:
+        """Whether a source without a telling name is of this format. head: the first bytes ('' for a folder)."""
+        return False
+
+    @abstractmethod
+    def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
+        """Look at the source once, cheaply, before the job starts.
+
+        Raises ManifestError when it cannot be read at all, and ConfigError when an option does not fit it (a column that
+        is not there: the nearest one is named).
+        """
+
+    def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
+        """The parts that can be read independently. One, unless the format can be split safely."""
+        yield Piece(source)
+
+    @abstractmethod
+    def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
+        """The items of a piece, in the order of the source, streaming.
+
+        A damaged row is yielded as a RejectedRow, never skipped. Raises ManifestError when the source cannot be read on.
+        """

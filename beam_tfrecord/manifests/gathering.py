@@ -1,0 +1,65 @@
+"""Several lines about one image as one row: one line per box, wherever in the source they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from beam_tfrecord.elements import RejectedRow, Row
+from beam_tfrecord.manifests.base import Item
+from beam_tfrecord.manifests.grouping import Groups
+from beam_tfrecord.manifests.row_fields import rejected
+
+_LISTS = ("boxes", "label")  # lists that the lines of one image add to; everything else must be the same in all of them
+_DECIDING = ("split", "group")
+
+
+def gather_by_image(items: Iterable[Item]) -> Iterator[Item]:
+    """One row per image, in the order in which the images come first; rejects and the like pass through at once.
+
+    ``boxes`` are put together in the order of the lines, and so are labels when they are lists. The origin is that of
+    the first line, ``source_rows`` the number of lines. Lines that disagree about the split or the group of their image
+    are rejected together; another disagreement is noted and the first line wins.
+    """
+    with Groups() as groups:
+        for item in items:
+            if isinstance(item, Row):
+                groups.add(str(item.fields["image"]), item)
+            else:
+                yield item
+        for image in groups.left():
+            yield merge_rows(groups.take(image))
+
+
+def merge_rows(rows: Sequence[Row]) -> Row | RejectedRow:
+    """The row that several lines about one image make."""
+    first = rows[0]
+    count = sum(row.source_rows for row in rows)
+    fields = {name: list(value) if isinstance(value, list) else value for name, value in first.fields.items()}
+    notes: list[tuple[str, str]] = list(fields.get("notes", ()))
+    for row in rows[1:]:
+        for name, value in row.fields.items():
+            if name in _LISTS and isinstance(value, list):
+                fields.setdefault(name, []).extend(value)
+            elif name == "notes":
+                notes.extend(value)
+            elif name not in fields:
+                fields[name] = value
+            elif fields[name] != value:
+                if name in _DECIDING:
+                    message = f"{row.origin} gives the image the {name} {value!r}, {first.origin} gave {fields[name]!r}"
+                    return rejected(row.origin, "bad_row", message, str(fields["image"]), count)
+                notes.append(_disagreement(name, value, fields[name], row.origin))
+    if notes:
+        fields["notes"] = list(dict.fromkeys(notes))
+    return Row(first.origin, fields, count)
+
+
+def _disagreement(name: str, value: Any, known: Any, origin: str) -> tuple[str, str]:
+    if name == "size":
+        told = "{} says that the image has {}x{} pixels, an earlier line said {}x{}".format(origin, *value, *known)
+        return "size_mismatch", told
+    return (
+        "annotation_ignored",
+        f"{origin} has another {name} than an earlier line about the same image; that one is kept",
+    )

@@ -1,0 +1,132 @@
+"""From what the user typed behind --input to sources.
+
+A name that exists is taken as it stands, whatever characters it has in it. Only then ``SPLIT=PLACE`` and globs are
+looked for. A glob of manifests means several sources, a glob of images one source that lists them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from beam_tfrecord.config import InputSpec, ManifestConfig, check_split_name
+from beam_tfrecord.errors import ConfigError, nearest
+from beam_tfrecord.manifests.base import Files, Source
+from beam_tfrecord.manifests.filenames import is_archive_name, is_data_name, is_image_name, junk_part
+from beam_tfrecord.manifests.registry import FORMATS, detect_format
+from beam_tfrecord.manifests.uri_text import folder_of, has_glob, literal_folder, name_of, scheme_of, without_slash
+
+
+class Place(NamedTuple):
+    """One place to read: its uri, its split when the user named one, and the format when it is known already."""
+
+    uri: str
+    split: str | None
+    format: str = ""
+
+
+def describe_inputs(files: Files, config: ManifestConfig) -> tuple[Source, ...]:
+    """The sources that --input names, in the order of the options; those of one glob sorted by code point.
+
+    Raises ConfigError for a place that does not exist (the nearest one is named) and for options that do not fit, and
+    ManifestError for a source that cannot be read.
+    """
+    if config.images is not None and not files.is_folder(config.images):
+        raise ConfigError(f"--images {config.images}: {missing(files, config.images)}")
+    sources = []
+    for spec in config.input:
+        for place in find_places(files, spec, config):
+            name = place.format or (config.format if config.format != "auto" else detect_format(files, place.uri))
+            sources.append(FORMATS[name].describe(files, place.uri, place.split, config))
+    return tuple(sources)
+
+
+def find_places(files: Files, spec: InputSpec, config: ManifestConfig) -> list[Place]:
+    """The places that one --input names. Raises ConfigError when there are none."""
+    for uri, split in _readings(spec):
+        if files.is_file(uri) or files.is_folder(uri):
+            _check_split(split, spec)
+            return [Place(without_slash(uri) if files.is_folder(uri) else uri, split)]
+        if has_glob(uri):
+            matched = [info.uri for info in files.match(uri)]
+            if matched:
+                _check_split(split, spec)
+                return _places_of_glob(files, uri, matched, split, config)
+    uri, _ = list(_readings(spec))[-1]
+    raise ConfigError(f"--input {spec.uri}: {missing(files, uri)}")
+
+
+def _readings(spec: InputSpec) -> Iterator[tuple[str, str | None]]:
+    """What an input may mean, (uri, split), the more literal first."""
+    uri = spec.uri
+    named, mark, place = uri.partition("=")
+    is_split = spec.split is None and mark and place and "/" not in named
+    if not (is_split and scheme_of(place)):  # no file system knows train=gs://...
+        yield uri, spec.split
+    if is_split:
+        yield place, named
+        uri = place
+    if uri.startswith("~"):  # a shell leaves it alone behind the equals sign
+        yield os.path.expanduser(uri), named if is_split else spec.split
+
+
+def _check_split(split: str | None, spec: InputSpec) -> None:
+    if split is not None:
+        try:
+            check_split_name(split)
+        except ValueError as error:
+            raise ConfigError(f"--input {spec.uri}: {error}") from None
+
+
+def _places_of_glob(
+    files: Files, pattern: str, matched: Sequence[str], split: str | None, config: ManifestConfig
+) -> list[Place]:
+    """One place for images, one for each manifest; ConfigError for both at once."""
+    if config.format not in ("auto", "glob"):
+        return [Place(uri, split) for uri in matched if junk_part(name_of(uri)) is None]
+    base = len(literal_folder(pattern))
+    kept = [uri for uri in matched if junk_part(uri[base:].lstrip("/")) is None]
+    others = [uri for uri in kept if is_data_name(uri) or is_archive_name(uri)]
+    images = any(map(is_image_name, kept))
+    if not images and len(others) < len(kept):
+        unknown = next(uri for uri in kept if uri not in set(others))
+        images = detect_format(files, unknown) == "glob"
+    if images and others:
+        raise ConfigError(
+            f"--input {pattern} matches images and other files ({name_of(others[0])}): make the pattern narrower, such "
+            f"as {literal_folder(pattern)}/*.jpg, or give the manifest itself"
+        )
+    if images or not kept:
+        return [Place(pattern, split, "glob")]
+    return [Place(uri, split) for uri in kept]
+
+
+def missing(files: Files, uri: str) -> str:
+    """What to say of a place that is not there: the nearest thing that is, or the deepest folder that exists."""
+    if has_glob(uri):
+        folder = literal_folder(uri)
+        if files.is_folder(folder):
+            hint = " (* does not cross folders; ** does)" if "**" not in uri and _has_folders(files, folder) else ""
+            return f"no file matches{hint}; the folder {folder or '.'} holds {_contents(files, folder)}"
+        uri = folder
+    wanted, above = without_slash(uri), folder_of(uri)
+    while above and above != wanted and not files.is_folder(above):
+        wanted, above = above, folder_of(above)
+    if scheme_of(uri) and "/" not in above.partition("://")[2].rstrip("/") and not files.is_folder(above):
+        return f"there is no such file or folder: {uri}"
+    if above == wanted or not files.is_folder(above):
+        return f"there is no such file or folder: {uri}"
+    names = [name.rstrip("/") for name in files.list_folder(above)]
+    close = nearest(name_of(wanted), names)
+    what = "there is no such file or folder" if wanted == without_slash(uri) else f"there is no folder {wanted}"
+    return f"{what}{close}; the folder {above or '.'} holds {_contents(files, above)}"
+
+
+def _has_folders(files: Files, folder: str) -> bool:
+    return any(name.endswith("/") for name in files.list_folder(folder))
+
+
+def _contents(files: Files, folder: str, limit: int = 8) -> str:
+    names = [name for name in files.list_folder(folder) if junk_part(name.rstrip("/")) is None]
+    return ", ".join(names[:limit]) + (f" and {len(names) - limit} more" if len(names) > limit else "") or "nothing"

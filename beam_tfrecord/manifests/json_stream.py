@@ -1,0 +1,143 @@
+"""JSON files that are too large to be held in memory: the members of the outer object, one element at a time."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+from beam_tfrecord.errors import ManifestError
+
+CHUNK = 2**20  # characters that are read at a time
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+class JsonItem(NamedTuple):
+    """A value of the outer object. place: in the array that is the member's value; -1 for any other value."""
+
+    key: str
+    place: int
+    value: Any
+
+
+def iterate_members(stream: BinaryIO, name: str) -> Iterator[JsonItem]:
+    """The members of the object that a JSON file (UTF-8) holds, arrays element by element, in the order of the file.
+
+    An empty array yields one item of place -1 whose value is an empty list. At most one element and a chunk of text are
+    in memory. name: of the file, for messages. Raises ManifestError, with the line, when the file is no such JSON.
+    """
+    yield from _Reader(stream, name).members()
+
+
+class _Reader:
+    """A window on the text: ``_text[_place:]`` is what was read and not yet used."""
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self._stream = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+        self._name = name
+        self._text = ""
+        self._place = 0
+        self._line = 1
+        self._at_end = False
+        self._decoder = json.JSONDecoder()
+
+    def members(self) -> Iterator[JsonItem]:
+        try:
+            if self._next() != "{":
+                self._fail("it does not begin with {")
+            self._place += 1
+            if self._next() == "}":
+                self._place += 1
+            else:
+                yield from self._members()
+            if self._next():
+                self._fail("text follows the end of the object")
+        finally:
+            self._stream.detach()  # the caller's stream stays open
+
+    def _members(self) -> Iterator[JsonItem]:
+        while True:
+            if self._next() != '"':
+                self._fail("a name in double quotes is expected")
+            key = self._value()
+            self._skip(":")
+            if self._next() == "[":
+                yield from self._elements(key)
+            else:
+                yield JsonItem(key, -1, self._value())
+            if self._skip(",", "}") == "}":
+                return
+
+    def _elements(self, key: str) -> Iterator[JsonItem]:
+        self._place += 1
+        if self._next() == "]":
+            self._place += 1
+            yield JsonItem(key, -1, [])
+            return
+        index = 0
+        while True:
+            yield JsonItem(key, index, self._value())
+            index += 1
+            if self._skip(",", "]") == "]":
+                return
+
+    def _next(self) -> str:
+        """The next character that is no white space, not used up; '' at the end of the file."""
+        while True:
+            found = _SPACE.match(self._text, self._place)
+            assert found is not None
+            self._place = found.end()
+            if self._place < len(self._text):
+                return self._text[self._place]
+            if not self._more(CHUNK):
+                return ""
+
+    def _skip(self, *expected: str) -> str:
+        found = self._next()
+        if found not in expected:
+            self._fail(f"{' or '.join(expected)} is expected, not {found or 'the end of the file'!r}")
+        self._place += 1
+        return found
+
+    def _value(self) -> Any:
+        """The next value whole; more is read, in growing steps, until it is there."""
+        self._next()
+        step = CHUNK
+        while True:
+            error: ValueError | None = None
+            try:
+                value, end = self._decoder.raw_decode(self._text, self._place)
+                if self._at_end or self._is_whole(value, end):
+                    self._place = end
+                    return value
+            except (ValueError, RecursionError) as problem:
+                error = ValueError(str(problem))
+            if not self._more(step) and error is not None:
+                self._fail(str(error))
+            step *= 2
+
+    def _is_whole(self, value: Any, end: int) -> bool:
+        """Whether a value that was read goes no further: of a number the text may hold only a part, as -0. of -0.5."""
+        if end == len(self._text):
+            return False
+        return not isinstance(value, int | float) or self._text[end] in " \t\r\n,]}"
+
+    def _more(self, size: int) -> bool:
+        """Read on; False at the end of the file."""
+        if self._at_end:
+            return False
+        try:
+            read = self._stream.read(size)
+        except UnicodeDecodeError as error:
+            raise ManifestError(f"{self._name} is not UTF-8 text: {error}") from None
+        self._at_end = not read
+        self._line += self._text.count("\n", 0, self._place)
+        self._text = self._text[self._place :] + read
+        self._place = 0
+        return bool(read)
+
+    def _fail(self, reason: str) -> None:
+        line = self._line + self._text.count("\n", 0, self._place)
+        raise ManifestError(f"{self._name} is no valid JSON, near line {line}: {reason}")

@@ -1,0 +1,83 @@
+"""Files that belong together by their names: an image, its annotation, its masks."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from beam_tfrecord.manifests.base import Files, Piece, Source
+from beam_tfrecord.manifests.filenames import JunkCounter, is_image_name, junk_part
+from beam_tfrecord.manifests.uri_text import folder_of, name_of
+
+ITEMS_PER_PIECE = 2000  # small files that one worker opens in a row
+
+Part = TypeVar("Part")
+
+
+def parent(uri: str) -> str:
+    """The folder that a file or folder lies in; ``.`` for a bare name."""
+    return folder_of(uri) or "."
+
+
+def without_suffix(path: str) -> str:
+    """A path without the ending of its last part."""
+    folder, slash, name = path.rpartition("/")
+    return folder + slash + (name.rpartition(".")[0] or name)
+
+
+def relative_files(files: Files, folder: str) -> tuple[list[str], int]:
+    """(paths below a folder, sorted by code point; how many pieces of junk were left out)."""
+    if not files.is_folder(folder):
+        return [], 0
+    start = len(folder.rstrip("/")) + 1
+    paths, junk = [], JunkCounter()
+    for info in files.walk(folder):
+        path = info.uri[start:]
+        part = junk_part(path)
+        if part is None:
+            paths.append(path)
+        else:
+            junk.add(part)
+    return paths, len(junk)
+
+
+def pieces_of(source: Source, count: int) -> Iterator[Piece]:
+    """Pieces that are ranges of places in a list of ``count`` items; one, empty, when there are none."""
+    for start in range(0, max(count, 1), ITEMS_PER_PIECE):
+        yield Piece(source, start, min(start + ITEMS_PER_PIECE, count))
+
+
+def items_of(piece: Piece, items: Sequence[Part]) -> Sequence[Part]:
+    """The items of a piece that :func:`pieces_of` made."""
+    return items[piece.start :] if piece.end < 0 else items[piece.start : piece.end]
+
+
+class ImageFinder:
+    """Finds the image that an annotation means among those that are there."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        """paths: below the folder of images, sorted."""
+        self._paths = {path for path in paths if is_image_name(path)}
+        self._by_stem: dict[str, str] = {}
+        for path in paths:
+            if path in self._paths:
+                self._by_stem.setdefault(without_suffix(path), path)
+
+    def find(self, stated: str, own: str) -> str | None:
+        """Path of the image, or None.
+
+        stated: as the annotation spells it, perhaps with folders of another machine or without an ending. own: the path
+        of the annotation below its folder, without ending. What is stated wins when it is there; else the image that is
+        called like the annotation; else one that is called as stated, whatever its ending.
+        """
+        stated = stated.replace("\\", "/")
+        name = name_of(stated)
+        spelled = [stated, posixpath.join(posixpath.dirname(own), name), name] if name else []
+        for path in spelled:
+            if path in self._paths:
+                return path
+        for stem in (own, *(without_suffix(path) for path in spelled), *spelled):
+            if stem in self._by_stem:
+                return self._by_stem[stem]
+        return None

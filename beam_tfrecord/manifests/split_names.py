@@ -1,0 +1,36 @@
+"""How splits are spelled, and what they are called afterwards.
+
+The rule: a value of a column stays as it is spelled, except that the names which TFRecorder and AutoML tables write in
+capitals (``TRAIN``, ``TRAINING``, ``VALIDATION``, ``VALIDATE``, ``TEST``) become ``train``, ``validation``, ``test``,
+and ``UNASSIGNED`` means no split. In a column called ``ml_use`` this holds in any case of letters. A folder that is one
+of :data:`SPLIT_FOLDERS` gives its name in lower case. Nothing else is translated: ``val`` stays ``val``.
+"""
+
+from __future__ import annotations
+
+SPLIT_FOLDERS = frozenset({"train", "training", "val", "valid", "validation", "test", "testing", "dev", "eval"})
+_ML_USE = {
+    "TRAIN": "train",
+    "TRAINING": "train",
+    "VALIDATION": "validation",
+    "VALIDATE": "validation",
+    "TEST": "test",
+    "UNASSIGNED": "",
+}
+
+
+def split_of_cell(text: str, is_ml_use: bool = False) -> str:
+    """The name of the split that a cell means; empty for none."""
+    text = text.strip()
+    return _ML_USE.get(text.upper() if is_ml_use else text, text)
+
+
+def is_split_word(text: str) -> bool:
+    """Whether a text is one of the usual names of splits, in any case of letters."""
+    text = text.strip()
+    return text.upper() in _ML_USE or text.lower() in SPLIT_FOLDERS
+
+
+def is_split_folder(name: str) -> bool:
+    """Whether a folder is called as those that hold one split."""
+    return name.lower() in SPLIT_FOLDERS

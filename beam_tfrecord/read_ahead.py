@@ -1,0 +1,58 @@
+"""Work done ahead on several threads, with results in order and memory bounded."""
+
+from __future__ import annotations
+
+import collections
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from typing import TypeVar
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def ordered_map(
+    executor: Executor,
+    function: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    *,
+    max_tasks: int,
+    max_bytes: int,
+    size_of: Callable[[Result], int],
+) -> Iterator[Result]:
+    """Results in the order of the tasks, whichever finishes first.
+
+    At most ``max_tasks`` are under way or waiting, and no new one is begun while finished results of more than
+    ``max_bytes`` wait to be taken (one result may be larger than that by itself). An exception of a task is raised
+    where its result would have been; tasks not begun by then are cancelled.
+    """
+    waiting: collections.deque[Future[tuple[Result, int]]] = collections.deque()
+    lock = threading.Lock()
+    held = 0
+
+    def measured(task: Task) -> tuple[Result, int]:
+        nonlocal held
+        result = function(task)
+        size = size_of(result)
+        with lock:
+            held += size
+        return result, size
+
+    def take() -> Result:
+        nonlocal held
+        result, size = waiting.popleft().result()
+        with lock:
+            held -= size
+        return result
+
+    try:
+        for task in tasks:
+            while waiting and (waiting[0].done() or len(waiting) >= max_tasks or held > max_bytes):
+                yield take()
+            waiting.append(executor.submit(measured, task))
+        while waiting:
+            yield take()
+    finally:
+        for future in waiting:
+            future.cancel()

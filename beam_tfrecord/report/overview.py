@@ -1,0 +1,249 @@
+"""The head of a report: totals, what became of the rows, the splits, and what is worth a look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from beam_tfrecord.report.charts import Part, stacked_bar
+from beam_tfrecord.report.classes import ClassBalance, split_style
+from beam_tfrecord.report.dataset import Dataset
+from beam_tfrecord.report.text import clean, file_size, percent, plural, shorten
+
+NAMED = 5  # names that a sentence lists
+UNBALANCED = 10.0
+MAX_SHARDS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A number at the top of the page."""
+
+    label: str
+    value: str
+    note: str = ""
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What is worth a look. link: id of the section that tells more. style: ``good``, ``info``, ``warn`` or ``bad``."""
+
+    text: str
+    link: str = ""
+    style: str = "warn"
+
+
+@dataclass(frozen=True, slots=True)
+class SplitRow:
+    """One split. records: as text, since it may not be known."""
+
+    name: str
+    style: str
+    records: str
+    share: str
+    shards: int
+    size: str
+    bar: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class InputRow:
+    """One input."""
+
+    name: str
+    rows: int
+    share: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShardRow:
+    """One shard."""
+
+    file: str
+    records: str
+    size: str
+    crc32c: str
+
+
+def tiles(dataset: Dataset, balance: ClassBalance) -> list[Tile]:
+    """The numbers at the top."""
+    conversion = dataset.conversion
+    splits = conversion["splits"]
+    num_shards = sum(len(split["shards"]) for split in splits.values())
+    size = sum(shard["bytes"] for split in splits.values() for shard in split["shards"])
+    written = conversion.get("written")
+    found = [Tile("Records", f"{written:,}" if written is not None else "not counted", plural(len(splits), "split"))]
+    images = sum(conversion.get("image_formats", {}).values())
+    if dataset.has_metadata and images and images != written:
+        found.append(Tile("Images", f"{images:,}", "in sequences"))
+    if balance:
+        in_vocabulary = len(conversion.get("labels", ())) or balance.used
+        found.append(Tile("Classes", f"{in_vocabulary:,}", f"{balance.used:,} used" if balance.unused else ""))
+    found.append(Tile("Size", file_size(size), plural(num_shards, "shard")))
+    if dataset.has_metadata:
+        rows = conversion["rows"]
+        rejected = conversion["rejected"]["total"]
+        found.append(Tile("Rejected", f"{rejected:,}", _of_rows(rejected, rows), "bad" if rejected else "good"))
+        warnings = conversion["warnings"]
+        kinds = f"of {plural(len(warnings), 'kind')}" if warnings else ""
+        found.append(Tile("Warnings", f"{sum(warnings.values()):,}", kinds, "warn" if warnings else "good"))
+    return found
+
+
+def _of_rows(count: int, rows: int) -> str:
+    return f"{percent(count / rows)} of {plural(rows, 'row')}" if rows else ""
+
+
+def row_bar(conversion: Mapping[str, Any]) -> Markup:
+    """What became of the rows as one bar."""
+    rows, written, rejected = conversion["rows"], conversion["written"], conversion["rejected"]["total"]
+    parts = [Part(written, "good", f"{written:,} written"), Part(rejected, "bad", f"{rejected:,} rejected")]
+    return stacked_bar(parts, rows, f"{rows:,} rows: {written:,} written, {rejected:,} rejected")
+
+
+def input_rows(conversion: Mapping[str, Any]) -> list[InputRow]:
+    """Rows by input."""
+    rows = conversion.get("rows", 0)
+    return [
+        InputRow(shorten(clean(uri), 100), count, percent(count / rows) if rows else "")
+        for uri, count in conversion.get("rows_by_input", {}).items()
+    ]
+
+
+def split_rows(conversion: Mapping[str, Any]) -> list[SplitRow]:
+    """The splits."""
+    counts = {
+        name: None if any(shard["records"] is None for shard in split["shards"]) else _sum(split, "records")
+        for name, split in conversion["splits"].items()
+    }
+    total = sum(count or 0 for count in counts.values())
+    rows = []
+    for place, (name, split) in enumerate(conversion["splits"].items()):
+        count = counts[name]
+        known = count is not None and total > 0
+        share = percent((count or 0) / total) if known else ""
+        told = f"{count:,}" if count is not None else "not counted"
+        rows.append(
+            SplitRow(
+                clean(name),
+                split_style(place),
+                told,
+                share,
+                len(split["shards"]),
+                file_size(_sum(split, "bytes")),
+                stacked_bar(
+                    [Part(count or 0, split_style(place), f"{name}: {told}")], total, f"{name}: {told} records"
+                ),
+            )
+        )
+    return rows
+
+
+def _sum(split: Mapping[str, Any], name: str) -> int:
+    return sum(int(shard[name]) for shard in split["shards"])
+
+
+def shard_rows(conversion: Mapping[str, Any]) -> list[ShardRow]:
+    """The first shards."""
+    shards = [shard for split in conversion["splits"].values() for shard in split["shards"]]
+    return [
+        ShardRow(
+            clean(shard["file"]),
+            f"{shard['records']:,}" if shard["records"] is not None else "not counted",
+            f"{shard['bytes']:,}",
+            clean(shard.get("crc32c", "")),
+        )
+        for shard in shards[:MAX_SHARDS]
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Notices
+
+
+def notices(dataset: Dataset, balance: ClassBalance) -> list[Notice]:
+    """What is worth a look, the most important first."""
+    conversion = dataset.conversion
+    found = [*_status(conversion), *_about_rejects(conversion), *_about_leaks(conversion), *_about_classes(balance)]
+    if dataset.scan is not None and dataset.scan.records != dataset.scan.total:
+        of_total = f" of {dataset.scan.total:,}" if dataset.scan.total is not None else ""
+        found.append(
+            Notice(
+                f"What is said of the content was found by reading {plural(dataset.scan.records, 'record')}{of_total}: "
+                "the first of each shard.",
+                style="info",
+            )
+        )
+    if not dataset.has_metadata:
+        found.append(
+            Notice(
+                "The folder has no conversion.json: this is what its TFRecord files tell by themselves.", style="info"
+            )
+        )
+    elif not found:
+        found.append(Notice("Every row became a record, and nothing stands out.", style="good"))
+    return found
+
+
+def _status(conversion: Mapping[str, Any]) -> Iterator[Notice]:
+    if conversion.get("status", "published") != "published":
+        yield Notice("This conversion was not published: see its rejects.", "rejects", "bad")
+
+
+def _about_rejects(conversion: Mapping[str, Any]) -> Iterator[Notice]:
+    by_code = conversion["rejected"]["by_code"]
+    if by_code:
+        code, most = max(by_code.items(), key=lambda item: (item[1], item[0]))
+        total = sum(by_code.values())
+        told = "all" if most == total else "most" if 2 * most > total else f"{most:,}"
+        yield Notice(
+            f"{plural(total, 'row')} ({percent(total / conversion['rows'])}) could not be converted, "
+            f"{told} of them because of {clean(code)}.",
+            "rejects",
+            "bad",
+        )
+
+
+def _about_leaks(conversion: Mapping[str, Any]) -> Iterator[Notice]:
+    warnings = conversion.get("warnings", {})
+    if warnings.get("split_leak"):
+        yield Notice(
+            f"The same images lie in more than one split ({plural(warnings['split_leak'], 'warning')}): results on "
+            "them will look better than they are.",
+            "findings",
+            "bad",
+        )
+    if warnings.get("conflicting_label"):
+        count = plural(warnings["conflicting_label"], "item")
+        yield Notice(f"{count} occur again with another label.", "findings")
+
+
+def _about_classes(balance: ClassBalance) -> Iterator[Notice]:
+    for split, labels in balance.missing.items():
+        if labels:
+            yield Notice(f"{_named(labels)} {_do(labels)} not occur in {clean(split)}.", "classes")
+    if balance.unused:
+        yield Notice(f"{_named(balance.unused)} of the vocabulary {_do(balance.unused)} not occur at all.", "classes")
+    if balance.imbalance >= UNBALANCED:
+        ratio = f"{balance.imbalance:,.0f}"
+        yield Notice(
+            f"The classes are unbalanced: the most frequent is used {ratio} times as often as the rarest.", "classes"
+        )
+
+
+def _do(labels: Sequence[str]) -> str:
+    return "does" if len(labels) == 1 else "do"
+
+
+def _named(labels: Sequence[str]) -> str:
+    """``The class a``, ``The classes a and b``, ``7 classes (a, b, c, d, e ...)``."""
+    names = [shorten(clean(label), 40) for label in labels[:NAMED]]
+    if len(labels) == 1:
+        return f"The class {names[0]}"
+    if len(labels) <= NAMED:
+        return f"The classes {', '.join(names[:-1])} and {names[-1]}"
+    return f"{len(labels):,} classes ({', '.join(names)} …)"

@@ -1,0 +1,123 @@
+"""The page itself: its values, its parts, and how they are put together."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+from importlib import resources
+from typing import Any
+
+from beam_tfrecord.report import details, findings, images, overview
+from beam_tfrecord.report.classes import class_balance
+from beam_tfrecord.report.dataset import MAX_REJECTS, Dataset
+from beam_tfrecord.report.pictures import Pictures, box_styles
+from beam_tfrecord.report.text import clean, shorten
+from beam_tfrecord.statistics import MIN_SAMPLES
+
+TEMPLATE = "report.html.j2"
+
+
+def page_values(dataset: Dataset, pictures: Pictures) -> dict[str, Any]:
+    """Everything that the template shows."""
+    conversion = dataset.conversion
+    statistics = dataset.statistics
+    balance = class_balance(conversion)
+    stored = statistics.get("images")
+    objects = statistics.get("objects")
+    num_shards = sum(len(split["shards"]) for split in conversion["splits"].values())
+    sizes, other_sizes = images.common_sizes(stored) if stored else ([], "")
+    formats, other_formats = images.formats(conversion.get("image_formats", {}))
+    rejects = conversion["rejected"]["total"]
+    return {
+        "name": shorten(clean(conversion.get("name", "")), 100),
+        "facts": _head_facts(dataset),
+        "has_metadata": dataset.has_metadata,
+        "tiles": overview.tiles(dataset, balance),
+        "notices": overview.notices(dataset, balance),
+        "rows": overview.row_bar(conversion) if dataset.has_metadata else None,
+        "conversion": conversion,
+        "inputs": overview.input_rows(conversion),
+        "splits": overview.split_rows(conversion),
+        "balance": balance,
+        "image_charts": images.image_charts(stored) if stored else [],
+        "frame_chart": images.frame_chart(statistics["frames"]) if "frames" in statistics else None,
+        "formats": formats,
+        "other_formats": other_formats,
+        "sizes": sizes,
+        "other_sizes": other_sizes,
+        "object_charts": images.object_charts(objects) if objects and objects["share"]["count"] else [],
+        "pictures": pictures,
+        "picture_groups": _picture_groups(dataset, pictures),
+        "changes": findings.change_reasons(dataset, pictures),
+        "warnings": findings.warning_reasons(dataset, pictures),
+        "reject_reasons": findings.reject_reasons(dataset),
+        "reject_rows": findings.finding_rows(dataset.rejects),
+        "rejects": rejects,
+        "max_rejects": MAX_REJECTS,
+        "shard_chart": images.shard_chart(conversion["splits"]),
+        "shards": overview.shard_rows(conversion),
+        "num_shards": num_shards,
+        "columns": details.column_rows(dataset.columns),
+        "scan": dataset.scan,
+        "features": details.feature_rows(conversion),
+        "options": details.option_rows(conversion),
+        "versions": [(clean(name), clean(version)) for name, version in conversion.get("versions", {}).items()],
+    }
+
+
+def _head_facts(dataset: Dataset) -> list[str]:
+    conversion = dataset.conversion
+    facts = [f"tf.train.{conversion['message']}"] if "message" in conversion else []
+    if "keys" in conversion:
+        facts.append(f"{conversion['keys']} keys")
+    if "compression" in conversion:
+        compression = conversion["compression"]
+        facts.append("not compressed" if compression == "none" else f"{compression} compression")
+    return [clean(fact) for fact in facts]
+
+
+def _picture_groups(dataset: Dataset, pictures: Pictures) -> list[dict[str, Any]]:
+    """Pictures by class, the most frequent first, those without a label at the end."""
+    uses: dict[str, int] = {}
+    for counts in dataset.conversion.get("classes", {}).values():
+        for label, count in counts.items():
+            uses[label] = uses.get(label, 0) + count
+    style_of = box_styles(dataset.conversion.get("labels", []))
+    ordered = sorted(pictures.classes, key=lambda label: (-uses.get(label, 0), label))
+    groups = [
+        {
+            "name": shorten(clean(label), 60),
+            "title": clean(label),
+            "uses": uses.get(label, 0),
+            "pictures": group,
+            "style": style_of(label) if pictures.has_boxes else None,
+        }
+        for label in ordered
+        if (group := pictures.classes[label])
+    ]
+    if pictures.unlabelled:
+        name = f"Without {'an object' if 'objects' in dataset.statistics else 'a label'}" if groups else ""
+        shown = pictures.unlabelled[: MIN_SAMPLES if groups else None]
+        groups.append({"name": name, "title": name, "uses": 0, "pictures": shown, "style": None})
+    return groups
+
+
+def render_page(values: dict[str, Any]) -> bytes:
+    """The page as UTF-8. Every value is escaped; the script is allowed by its hash, and nothing can be loaded."""
+    script = _part("report.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    text: str = _template().render(**values, script=script, script_hash=f"sha256-{digest}", style=_part("report.css"))
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _part(name: str) -> str:
+    return (resources.files("beam_tfrecord") / "templates" / name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _template() -> Any:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(_part(TEMPLATE))

@@ -1,0 +1,148 @@
+"""What is told of a dataset that has no statistics, found by reading a bounded part of its records.
+
+The first records of every shard are read, which are as good as any others in a dataset whose records are shuffled.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from beam_tfrecord.errors import BeamTfrecordError
+from beam_tfrecord.record_view import view_record
+from beam_tfrecord.report.columns import ColumnSummaries
+from beam_tfrecord.report.views import ContentReader, PictureView, guessed_reader
+from beam_tfrecord.statistics import ImageFacts, ShardStatistics, merge_statistics
+from beam_tfrecord.storage import Storage
+from beam_tfrecord.tfrecord import FRAME_SIZE, Record, RecordFault, scan_records
+
+MAX_RECORDS = 20_000
+MAX_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFile:
+    """A shard to look into."""
+
+    file: str
+    split: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    file: str
+    images: tuple[ImageFacts, ...]
+    labels: tuple[str, ...]
+    offset: int
+    size: int
+
+
+@dataclass
+class Scan:
+    """What was found. records: read, by file; complete: files that were read to their end."""
+
+    records: Counter[str] = field(default_factory=Counter)
+    complete: set[str] = field(default_factory=set)
+    statistics: dict[str, Any] = field(default_factory=dict)
+    classes: dict[str, Counter[str]] = field(default_factory=dict)
+    formats: Counter[str] = field(default_factory=Counter)
+    columns: ColumnSummaries = field(default_factory=ColumnSummaries)
+    reader: ContentReader | None = None
+    unreadable: int = 0
+
+    @property
+    def num_records(self) -> int:
+        return sum(self.records.values())
+
+
+def scan_dataset(
+    folder: str,
+    shards: Sequence[ShardFile],
+    storage: Storage,
+    reader: ContentReader | None = None,
+    max_records: int = MAX_RECORDS,
+    max_bytes: int = MAX_BYTES,
+) -> Scan:
+    """Read the first records of each shard. reader: None when the keys have to be guessed from the first record."""
+    scan = Scan(reader=reader)
+    seen: list[_Seen] = []
+    share = -(-max_records // max(1, len(shards)))
+    bytes_share = max_bytes // max(1, len(shards))
+    for shard in shards:
+        for record in _first_records(f"{folder}/{shard.file}", storage, share, bytes_share):
+            if record is None:
+                scan.complete.add(shard.file)
+                break
+            scan.records[shard.file] += 1
+            try:
+                seen.append(_see(scan, shard, record))
+            except ValueError:
+                scan.unreadable += 1
+    scan.statistics = _statistics(seen)
+    return scan
+
+
+def _first_records(uri: str, storage: Storage, most: int, most_bytes: int) -> Iterator[Record | None]:
+    """The first records, and None when these are all. A fault ends them (``verify`` is there to tell of it)."""
+    read = 0
+    try:
+        with storage.open(uri) as file:
+            for item in scan_records(file, uri):
+                if isinstance(item, RecordFault) or item.index >= most or read > most_bytes:
+                    return
+                read += len(item.data)
+                yield item
+    except (OSError, BeamTfrecordError):
+        return
+    yield None
+
+
+def _see(scan: Scan, shard: ShardFile, record: Record) -> _Seen:
+    """What there is to know of a record. Raises ValueError when it is no Example."""
+    view = view_record(record.data)
+    if scan.reader is None:
+        scan.reader = guessed_reader({*view.features, *view.steps})
+    content = scan.reader.read(view)
+    labels = content.all_labels
+    scan.classes.setdefault(shard.split, Counter()).update(labels)
+    if not content.pictures:
+        scan.columns.add(view.features)
+    images = tuple(_facts(picture, scan.formats) for picture in content.pictures)
+    return _Seen(shard.file, images, labels, record.offset, len(record.data) + FRAME_SIZE)
+
+
+def _facts(picture: PictureView, formats: Counter[str]) -> ImageFacts:
+    from PIL import Image
+
+    from beam_tfrecord.images.safety import DECODE_ERRORS
+
+    width, height, name = picture.width, picture.height, "unknown"
+    if picture.shape is not None:
+        name = f"raw/{picture.shape[2]}/{picture.dtype}"
+    else:
+        try:
+            image = Image.open(io.BytesIO(picture.data))
+            width, height = image.size
+            dtype = "uint16" if image.mode.startswith("I") else "uint8"
+            name = f"{str(image.format).lower()}/{len(image.getbands())}/{dtype}"
+        except DECODE_ERRORS:
+            pass
+    formats[name] += 1
+    areas = tuple(max(0.0, (box.xmax - box.xmin) * (box.ymax - box.ymin)) for box in picture.boxes)
+    return ImageFacts(max(width, 1), max(height, 1), len(picture.data), areas)
+
+
+def _statistics(seen: Sequence[_Seen]) -> dict[str, Any]:
+    """The same as the statistics that are taken while records are written."""
+    labels = Counter(label for record in seen for label in record.labels)
+    has_boxes = any(facts.box_areas for record in seen for facts in record.images)
+    is_sequence = any(len(record.images) > 1 for record in seen)
+    shards: dict[str, ShardStatistics] = {}
+    for record in seen:
+        if record.file not in shards:
+            shards[record.file] = ShardStatistics(labels, has_boxes=has_boxes, is_sequence=is_sequence)
+        shards[record.file].add(record.images, record.labels, record.offset, record.size)
+    return merge_statistics((file, statistics.to_json()) for file, statistics in shards.items())

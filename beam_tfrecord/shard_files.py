@@ -1,0 +1,169 @@
+"""Which TFRecord files a place names: the folder of a dataset, a folder of files from elsewhere, a file, or a glob."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from beam_tfrecord.errors import DatasetError
+from beam_tfrecord.facts import DatasetFacts, facts_from
+from beam_tfrecord.metadata import CONVERSION, PublishedShard
+from beam_tfrecord.published import read_conversion
+from beam_tfrecord.storage import Storage, has_glob, name_of, parent
+from beam_tfrecord.tfrecord import detect_compression
+from beam_tfrecord.tfrecord.compression import inflated_start
+from beam_tfrecord.tfrecord.framing import HEADER_SIZE, parse_header
+
+_HEAD = 1 << 16
+# .tfrecord, .tfrecords.gz, .tfrec, .record; and data.tfrecord-00000-of-00008 or train-00000-of-00128 without an ending.
+_RECORD_NAME = re.compile(
+    r".*(?:\.(?:tfrecords?|tfrec|tfr|records?)(?:[-.]\d+-of-\d+)?|-\d{5,}-of-\d{5,})(?:\.gz|\.zz|\.gzip|\.zlib)?",
+    re.IGNORECASE | re.DOTALL,
+)
+_SPLIT_NAME = re.compile(r"(?:.*-)?(?P<split>[^-]+?)(?:\.tfrecords?|\.tfrec|\.records?)?[-.]\d+-of-\d+.*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFile:
+    """One file of records.
+
+    name: for people; in a dataset the name of the file in its folder, else as it was given. split: '' when nothing
+    tells. stated: what conversion.json says of it.
+    """
+
+    uri: str
+    name: str
+    split: str = ""
+    stated: PublishedShard | None = None
+
+
+@dataclass(frozen=True)
+class FoundFiles:
+    """What a place holds.
+
+    folder: when the place is a folder, else ''. files: in the order of splits and shards. facts: of the dataset that
+    the files belong to, when there are any. trouble: why the conversion.json that is there cannot be used, or ''.
+    """
+
+    folder: str
+    files: tuple[ShardFile, ...]
+    facts: DatasetFacts | None = None
+    trouble: str = ""
+
+    @property
+    def splits(self) -> list[str]:
+        """Names of the splits that are known, in order."""
+        return sorted({file.split for file in self.files} - {""})
+
+
+def is_record_name(name: str) -> bool:
+    """Whether a file's name says that it holds TFRecords."""
+    return _RECORD_NAME.fullmatch(name) is not None
+
+
+def find_files(places: Sequence[str], storage: Storage) -> FoundFiles:
+    """The files at some places. Raises DatasetError when there is nothing at a place, or no TFRecord in it."""
+    if len(places) == 1 and not storage.is_file(places[0]) and storage.is_folder(places[0]):
+        return _in_folder(_without_slash(places[0]), storage)
+    files = [file for place in places for file in _at_place(place, storage)]
+    return _with_facts(files, storage)
+
+
+def _without_slash(uri: str) -> str:
+    return uri.rstrip("/") or "/"
+
+
+def _in_folder(folder: str, storage: Storage) -> FoundFiles:
+    trouble = ""
+    if storage.is_file(f"{folder}/{CONVERSION}"):
+        try:
+            facts = facts_from(read_conversion(folder, storage))
+        except DatasetError as error:
+            trouble = str(error)
+        else:
+            return FoundFiles(folder, _stated_files(folder, facts), facts)
+    return FoundFiles(folder, tuple(_record_files(folder, storage)), trouble=trouble)
+
+
+def _stated_files(folder: str, facts: DatasetFacts) -> tuple[ShardFile, ...]:
+    return tuple(
+        ShardFile(f"{folder}/{shard.file}", shard.file, split, shard)
+        for split in sorted(facts.splits)
+        for shard in facts.splits[split]
+    )
+
+
+def _at_place(place: str, storage: Storage) -> list[ShardFile]:
+    if storage.is_file(place):
+        return [ShardFile(place, place, split_of(place))]
+    if storage.is_folder(place):
+        return list(_in_folder(_without_slash(place), storage).files)
+    if has_glob(place):
+        found = [info.uri for info in storage.match(place)]
+        records = [uri for uri in found if is_record_name(name_of(uri))]
+        if not found:
+            raise DatasetError(f"{place}: no file matches")
+        return [ShardFile(uri, uri, split_of(uri)) for uri in records or found]
+    raise DatasetError(f"{place} does not exist")
+
+
+def _record_files(folder: str, storage: Storage) -> list[ShardFile]:
+    """The files of a folder without usable metadata: by their names, or else by their first bytes."""
+    names = [name for name in storage.list_folder(folder) if not name.startswith(".") and not name.endswith("/")]
+    chosen = [name for name in names if is_record_name(name)]
+    if not chosen:
+        below = [info.uri for info in storage.walk(folder)]
+        paths = [uri.removeprefix(f"{folder}/") for uri in below]
+        chosen = [path for path in paths if is_record_name(name_of(path)) and not _is_hidden(path)]
+    if not chosen:
+        chosen = [name for name in names if holds_records(f"{folder}/{name}", storage)]
+    if not chosen:
+        raise DatasetError(f"{folder} holds no TFRecord files")
+    return [ShardFile(f"{folder}/{name}", name, split_of(name)) for name in chosen]
+
+
+def _is_hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/"))
+
+
+def holds_records(uri: str, storage: Storage) -> bool:
+    """Whether a file starts with the header of a record, compressed or not."""
+    try:
+        with storage.open(uri) as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return False
+    return starts_with_record(head, detect_compression(head))
+
+
+def starts_with_record(head: bytes, compression: str) -> bool:
+    """Whether the first bytes of a file are a record's header with the right checksum, under a compression."""
+    start = head[:HEADER_SIZE] if compression == "none" else inflated_start(compression, head, HEADER_SIZE)
+    return len(start) == HEADER_SIZE and not parse_header(start)[1]
+
+
+def split_of(uri: str) -> str:
+    """The split that the name of a shard tells (``coco-train.tfrecord-00000-of-00008``: train), or ''."""
+    match = _SPLIT_NAME.fullmatch(name_of(uri))
+    return match["split"] if match else ""
+
+
+def _with_facts(files: Sequence[ShardFile], storage: Storage) -> FoundFiles:
+    """The files with what the conversion.json beside them says, when they are all of one dataset."""
+    folders = {parent(file.uri) for file in files}
+    if len(folders) != 1:
+        return FoundFiles("", tuple(files))
+    folder = folders.pop()
+    if not storage.is_file(f"{folder}/{CONVERSION}"):
+        return FoundFiles("", tuple(files))
+    try:
+        facts = facts_from(read_conversion(folder, storage))
+    except DatasetError as error:
+        return FoundFiles("", tuple(files), trouble=str(error))
+    stated = {file.name: file for file in _stated_files(folder, facts)}
+    if not all(name_of(file.uri) in stated for file in files):
+        return FoundFiles("", tuple(files))
+    known = [stated[name_of(file.uri)] for file in files]
+    named = [ShardFile(file.uri, file.name, own.split, own.stated) for file, own in zip(files, known, strict=True)]
+    return FoundFiles("", tuple(named), facts)

@@ -1,0 +1,1 @@
+"""Records made visible: in words (:mod:`.describe`), as JSON values (:mod:`.values`), as pictures (:mod:`.sheet`)."""

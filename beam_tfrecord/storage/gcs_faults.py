@@ -1,0 +1,95 @@
+"""What an answer of Cloud Storage means when it is no success."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from google.api_core.exceptions import GoogleAPICallError
+from google.auth.exceptions import GoogleAuthError, TransportError
+from google.cloud.storage.exceptions import DataCorruption, InvalidResponse
+
+from beam_tfrecord.errors import StorageError
+from beam_tfrecord.storage.faults import MissingFileError, TransientError, UnreadableFileError
+from beam_tfrecord.storage.gcs_login import LOGIN_HINT, Login
+from beam_tfrecord.storage.web_faults import (
+    MISSING_STATUS,
+    NETWORK_ERRORS,
+    REFUSED_STATUS,
+    TRANSIENT_STATUS,
+    is_permanent,
+    network_reason,
+    transient_status,
+)
+
+
+@contextmanager
+def gcs_faults(login: Login, bucket: str, name: str | None = None) -> Iterator[None]:
+    """Faults of one request as the stores' contract wants them. name: None when it concerns the whole bucket."""
+    place = f"gs://{bucket}/{name or ''}"
+    try:
+        yield
+    except (MissingFileError, UnreadableFileError):
+        raise
+    except (GoogleAPICallError, InvalidResponse) as error:
+        _raise_for_error(error, login, bucket, name)
+    except DataCorruption:
+        raise TransientError("the bytes that came do not fit their checksum") from None
+    except TransportError as error:
+        raise TransientError(f"the login server cannot be reached ({network_reason(error)})") from None
+    except GoogleAuthError:
+        if login.is_anonymous:
+            raise StorageError(f"gs://{bucket}: {_refusal(login, bucket, '')}") from None
+        raise StorageError(f"{place}: the Google Cloud credentials are not accepted any more; {LOGIN_HINT}") from None
+    except NETWORK_ERRORS as error:
+        reason = network_reason(error)
+        if is_permanent(error):
+            raise StorageError(f"{place}: {reason}") from None
+        if login.is_anonymous and not os.environ.get("STORAGE_EMULATOR_HOST"):
+            raise StorageError(
+                f"{place}: there are no Google Cloud credentials, and without them the server cannot be used "
+                f"({reason}); {LOGIN_HINT}"
+            ) from None
+        raise TransientError(reason) from None
+
+
+def raise_for_answer(
+    status: int, text: str, retry_after: str | None, login: Login, bucket: str, name: str | None
+) -> NoReturn:
+    """The fault for an HTTP status. text: what the server said; it is searched for words and never shown."""
+    place = f"gs://{bucket}/{name or ''}"
+    if status in TRANSIENT_STATUS or "rateLimitExceeded" in text or "RateLimitExceeded" in text:
+        raise transient_status(status, retry_after)
+    if status in MISSING_STATUS:
+        if name is None:
+            raise StorageError(f"{place}: the bucket {bucket!r} does not exist")
+        has_bucket = "bucket does not exist" not in text
+        raise MissingFileError(f"{place} does not exist" + ("" if has_bucket else ": there is no such bucket"))
+    if status == 412:
+        raise UnreadableFileError(f"{place} was changed while it was being read")
+    if status in REFUSED_STATUS or (status == 400 and "requester pays" in text.lower()):
+        raise StorageError(f"gs://{bucket}: {_refusal(login, bucket, text)}")
+    raise UnreadableFileError(f"{place}: the server answered HTTP {status}")
+
+
+def _raise_for_error(error: Any, login: Login, bucket: str, name: str | None) -> NoReturn:
+    response = getattr(error, "response", None)
+    status = int(getattr(error, "code", None) or getattr(response, "status_code", 0) or 0)
+    headers = getattr(response, "headers", None) or {}
+    text = f"{error} {getattr(response, 'text', '')}"
+    raise_for_answer(status, text, headers.get("Retry-After"), login, bucket, name)
+
+
+def _refusal(login: Login, bucket: str, text: str) -> str:
+    """Why the server refused, and what is missing."""
+    if "requester pays" in text.lower() or "UserProject" in text:
+        return "the bucket is set to requester pays; name the project that pays with --gcs_user_project"
+    if login.is_anonymous:
+        return f"the bucket is not public, and there are no Google Cloud credentials; {LOGIN_HINT}"
+    return (
+        f"{login.account or 'the account in use'} has no permission to use the bucket {bucket!r}; give it the role "
+        "Storage Object Viewer to read (storage.objects.get and list), and Storage Object User to write as well "
+        "(storage.objects.create and delete)"
+    )

@@ -1,0 +1,132 @@
+"""The way to Cloud Storage with whatever credentials this machine has, found without long waits."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from urllib3 import PoolManager
+
+from beam_tfrecord.errors import StorageError
+from beam_tfrecord.storage.web_faults import pool_for
+
+if TYPE_CHECKING:
+    from google.auth.credentials import Credentials
+
+LOGIN_HINT = (
+    "log in with `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS to the key file of a "
+    "service account"
+)
+_SCOPES = ("https://www.googleapis.com/auth/devstorage.full_control", "https://www.googleapis.com/auth/cloud-platform")
+_PRODUCT_NAME = "/sys/class/dmi/id/product_name"
+_METADATA_PROBE_SECONDS = 1.0
+
+
+class NoMetadataServerError(Exception):
+    """Nothing answers where the metadata server of Google Cloud would be."""
+
+
+def find_credentials() -> Credentials | None:
+    """Application default credentials (https://google.aip.dev/auth/4110); None when there are none.
+
+    The last place that is looked at is the metadata server, which exists on Google Cloud only; elsewhere the search for
+    it would take many seconds, so it gets one second there. Raises google.auth.exceptions.GoogleAuthError when there
+    are credentials that cannot be used, such as a damaged key file.
+    """
+    import google.auth
+    from google.auth.exceptions import DefaultCredentialsError
+    from google.auth.transport.requests import Request
+
+    request = Request() if _is_google_machine() else _probing_request(Request())
+    try:
+        credentials, _ = google.auth.default(scopes=_SCOPES, request=request)
+    except NoMetadataServerError:
+        return None
+    except DefaultCredentialsError:
+        if os.environ.get("GOOGLE_APPLICATION_CREDENTIALS"):
+            raise
+        return None
+    return credentials
+
+
+def _is_google_machine() -> bool:
+    try:
+        with open(_PRODUCT_NAME, encoding="utf-8", errors="replace") as stream:
+            return stream.read().strip().startswith("Google")
+    except OSError:
+        return False
+
+
+def _probing_request(request: Any) -> Any:
+    """A transport whose requests to the metadata server are given up after one short try."""
+    from google.auth.exceptions import TransportError
+
+    hosts = ("169.254.169.254", "metadata.google.internal", os.environ.get("GCE_METADATA_IP") or "169.254.169.254")
+
+    def send(url: str, *args: Any, timeout: float = 120, **kwargs: Any) -> Any:
+        if not any(f"//{host}" in url for host in hosts):
+            return request(url, *args, timeout=timeout, **kwargs)
+        try:
+            return request(url, *args, timeout=min(timeout, _METADATA_PROBE_SECONDS), **kwargs)
+        except TransportError as error:
+            raise NoMetadataServerError from error
+
+    return send
+
+
+def connect(connections: int, emulator: str) -> Login:
+    """Everything that is needed to talk to Cloud Storage, made without a request to it.
+
+    emulator: address of a server to use in its place, as in STORAGE_EMULATOR_HOST; it gets no credentials.
+    """
+    from google.auth.credentials import AnonymousCredentials
+    from google.auth.exceptions import GoogleAuthError
+    from google.auth.transport.requests import AuthorizedSession, Request
+    from google.cloud.storage import Client
+    from requests.adapters import HTTPAdapter
+
+    try:
+        credentials: Any = None if emulator else find_credentials()
+    except GoogleAuthError as error:
+        raise StorageError(f"the Google Cloud credentials cannot be used: {error}; {LOGIN_HINT}") from None
+    is_anonymous = credentials is None
+    if is_anonymous:
+        credentials = AnonymousCredentials()  # type: ignore[no-untyped-call]
+    session = AuthorizedSession(credentials)  # type: ignore[no-untyped-call]
+    for scheme in ("https://", "http://"):
+        session.mount(scheme, HTTPAdapter(pool_connections=4, pool_maxsize=connections, max_retries=0))
+    client = Client(project=None, credentials=credentials, _http=session)
+    endpoint = client.api_endpoint.rstrip("/")
+    account = str(getattr(credentials, "service_account_email", "") or "")
+    pool = pool_for(endpoint, connections)
+    return Login(client, pool, endpoint, credentials, Request(), is_anonymous, account if "@" in account else "")
+
+
+@dataclass(frozen=True)
+class Login:
+    """A client, a plain connection pool to the same server, and the identity that both use.
+
+    client: google.cloud.storage.Client. endpoint: scheme and host of the server. account: e-mail address, '' when it is
+    not known.
+    """
+
+    client: Any
+    pool: PoolManager
+    endpoint: str
+    credentials: Any
+    auth_request: Any
+    is_anonymous: bool
+    account: str
+
+    def signed(self, method: str, url: str, headers: dict[str, str]) -> dict[str, str]:
+        """The headers of a request with the credentials added; these are renewed when they are about to expire."""
+        headers = dict(headers)
+        self.credentials.before_request(self.auth_request, method, url, headers)
+        return headers
+
+    def renew(self) -> bool:
+        """Renew the credentials now; False when there are none."""
+        if not self.is_anonymous:
+            self.credentials.refresh(self.auth_request)
+        return not self.is_anonymous

@@ -1,0 +1,333 @@
+"""Files of this machine (and of whatever is mounted on it)."""
+
+from __future__ import annotations
+
+import errno
+import io
+import itertools
+import os
+import shutil
+import stat
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import BinaryIO, cast
+
+from beam_tfrecord.errors import StorageError
+from beam_tfrecord.manifests.base import FileInfo
+from beam_tfrecord.storage.faults import MissingFileError, TransientError, UnreadableFileError, local_fault
+from beam_tfrecord.storage.stores import Result, Store, too_large
+from beam_tfrecord.storage.uris import Glob
+
+_READ_BUFFER = 256 * 1024
+_WRITE_BUFFER = 1024 * 1024
+# O_NONBLOCK changes nothing for a regular file, and keeps the opening of a named pipe from waiting for a writer.
+_OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+_UNSIZED_LIMIT = 2**20
+_temporary_number = itertools.count()
+
+
+def path_of(uri: str) -> str:
+    """The path of a local uri: the uri itself, without ``file://`` or ``file://localhost``; never unquoted."""
+    if uri[:7].lower() != "file://":
+        return uri
+    path = uri[7:]
+    return path[9:] if path.startswith("localhost/") else path
+
+
+class LocalStore(Store):
+    """Local files. Reading one image is a single open, fstat and read, without the GIL while the kernel works."""
+
+    def read(self, uri: str, max_bytes: int | None) -> bytes:
+        path = path_of(uri)
+
+        def attempt() -> bytes:
+            with _faults(path):
+                return _read_once(path, max_bytes)
+
+        try:
+            return _read_once(path, max_bytes)  # what nearly always happens, without a context manager's microseconds
+        except (MissingFileError, UnreadableFileError):
+            raise
+        except (OSError, ValueError):
+            return self._soon(uri, attempt)
+
+    def read_range(self, uri: str, start: int, length: int) -> bytes:
+        path = path_of(uri)
+
+        def attempt() -> bytes:
+            with _faults(path):
+                fd = _open_regular(path)
+                try:
+                    os.lseek(fd, start, os.SEEK_SET)
+                    return _read_fully(fd, length)
+                finally:
+                    os.close(fd)
+
+        return self._soon(uri, attempt)
+
+    def open(self, uri: str) -> BinaryIO:
+        path = path_of(uri)
+
+        def attempt() -> BinaryIO:
+            with _faults(path):
+                return os.fdopen(_open_regular(path), "rb", buffering=_READ_BUFFER)
+
+        return self._soon(uri, attempt)
+
+    def size(self, uri: str) -> int:
+        path = path_of(uri)
+
+        def attempt() -> int:
+            with _faults(path):
+                status = os.stat(path)
+                if not stat.S_ISREG(status.st_mode):
+                    raise _irregular(path, status.st_mode)
+                return status.st_size
+
+        return self._soon(uri, attempt)
+
+    def _soon(self, uri: str, attempt: Callable[[], Result]) -> Result:
+        """Try once directly, since local files hardly ever fail and retrying has a price; then with waits."""
+        try:
+            return attempt()
+        except TransientError:
+            self.counters.add("read_retries")
+        return self.reading(uri, attempt)
+
+    def is_file(self, uri: str) -> bool:
+        return os.path.isfile(path_of(uri))
+
+    def is_folder(self, uri: str) -> bool:
+        return os.path.isdir(path_of(uri) or ".")
+
+    def walk(self, uri: str) -> Iterator[FileInfo]:
+        base = uri if uri.endswith("/") else uri + "/"
+        yield from _walk(base, frozenset())
+
+    def match(self, pattern: str) -> Iterator[FileInfo]:
+        if Glob(pattern).is_literal:
+            return iter([FileInfo(pattern, self.size(pattern))] if self.is_file(pattern) else [])
+        head, slash, tail = _literal_folder(pattern)
+        found = _match(head + slash, tail.split("/"))
+        return iter(sorted(set(found), key=lambda info: info.uri))
+
+    def list_folder(self, uri: str) -> list[str]:
+        try:
+            return [name for name, _ in _entries(uri if uri.endswith("/") else uri + "/")]
+        except MissingFileError:
+            return []
+
+    def open_write(self, uri: str) -> BinaryIO:
+        path = path_of(uri)
+        _make_parents(path)
+        with _faults_of_place(path):
+            return cast(BinaryIO, io.BufferedWriter(_Writer(path, "wb"), buffer_size=_WRITE_BUFFER))
+
+    def write_bytes(self, uri: str, data: bytes) -> None:
+        path = path_of(uri)
+        _make_parents(path)
+        folder, name = os.path.split(path)
+        # Unique to this process and thread: the same file may be written twice at a time when an engine repeats a step.
+        mark = f"{os.getpid()}-{threading.get_ident()}-{next(_temporary_number)}"
+        temporary = os.path.join(folder, f".{name[:80]}.{mark}.tmp")
+        try:
+            with _faults_of_place(path):
+                with open(temporary, "xb") as stream:
+                    stream.write(data)
+                os.replace(temporary, path)
+        except StorageError:
+            if os.path.lexists(temporary):
+                os.unlink(temporary)
+            raise
+
+    def rename(self, old: str, new: str) -> None:
+        source, target = path_of(old), path_of(new)
+        _make_parents(target)
+        with _faults_of_place(target):
+            try:
+                os.replace(source, target)
+            except FileNotFoundError:
+                if not os.path.isfile(target):
+                    raise MissingFileError(f"{source} does not exist") from None
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+                # The two lie on different disks: copy beside the target first, so that it still appears at once.
+                beside = f"{target}.{os.getpid()}.tmp"
+                shutil.copyfile(source, beside)
+                os.replace(beside, target)
+                os.unlink(source)
+
+    def delete(self, uris: Sequence[str]) -> None:
+        for uri in uris:
+            path = path_of(uri)
+            with _faults_of_place(path):
+                try:
+                    os.unlink(path)
+                except FileNotFoundError:
+                    continue
+
+    def delete_tree(self, uri: str) -> None:
+        path = path_of(uri).rstrip("/") or "/"
+        with _faults_of_place(path):
+            try:
+                if os.path.islink(path):
+                    os.unlink(path)
+                else:
+                    shutil.rmtree(path)
+            except FileNotFoundError:
+                return
+
+    def make_folder(self, uri: str) -> None:
+        path = path_of(uri)
+        with _faults_of_place(path):
+            os.makedirs(path, exist_ok=True)
+
+
+class _Writer(io.FileIO):
+    """A file whose faults say what to do about them."""
+
+    def write(self, data: object) -> int:
+        try:
+            return super().write(data)  # type: ignore[arg-type]
+        except OSError as error:
+            raise _place_fault(error, str(self.name)) from None
+
+
+def _read_once(path: str, max_bytes: int | None) -> bytes:
+    fd = os.open(path, _OPEN_FLAGS)
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise _irregular(path, status.st_mode)
+        size = status.st_size
+        if max_bytes is not None and size > max_bytes:
+            raise UnreadableFileError(too_large(path, size, max_bytes))
+        data = os.read(fd, size)
+        if len(data) == size > 0:
+            return data
+        # More than the kernel gives at once (2 GiB), a file that is being cut, or one that has no size, as in /proc.
+        return data + _read_fully(fd, size - len(data) or max_bytes or _UNSIZED_LIMIT)
+    finally:
+        os.close(fd)
+
+
+def _open_regular(path: str) -> int:
+    fd = os.open(path, _OPEN_FLAGS)
+    mode = os.fstat(fd).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(fd)
+        raise _irregular(path, mode)
+    return fd
+
+
+def _read_fully(fd: int, length: int) -> bytes:
+    """``length`` bytes from where the file stands (the kernel may give fewer at a time); fewer only where it ends."""
+    parts = []
+    while length > 0 and (part := os.read(fd, min(length, _READ_BUFFER))):
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
+def _irregular(path: str, mode: int) -> MissingFileError:
+    return MissingFileError(f"{path} " + ("is a folder, not a file" if stat.S_ISDIR(mode) else "is not a regular file"))
+
+
+@contextmanager
+def _faults(path: str) -> Iterator[None]:
+    """OSErrors told apart as the stores' contract says; for reading one file."""
+    try:
+        yield
+    except (MissingFileError, UnreadableFileError):
+        raise
+    except OSError as error:
+        raise local_fault(error, path) from None
+    except ValueError as error:
+        raise MissingFileError(f"{path!r} cannot be the name of a file: {error}") from None
+
+
+@contextmanager
+def _faults_of_place(path: str) -> Iterator[None]:
+    """OSErrors as StorageErrors: when writing fails, going on makes no sense."""
+    try:
+        yield
+    except MissingFileError:
+        raise
+    except OSError as error:
+        raise _place_fault(error, path) from None
+    except ValueError as error:
+        raise StorageError(f"{path!r} cannot be the name of a file: {error}") from None
+
+
+def _place_fault(error: OSError, path: str) -> StorageError:
+    fault = local_fault(error, path)
+    if isinstance(fault, StorageError):
+        return fault
+    return StorageError(f"{path}: cannot be written: {error.strerror or error}")
+
+
+def _make_parents(path: str) -> None:
+    folder = os.path.dirname(path)
+    if folder:
+        with _faults_of_place(folder):
+            os.makedirs(folder, exist_ok=True)
+
+
+def _entries(base: str) -> list[tuple[str, os.DirEntry[str]]]:
+    """What lies in a folder, (name, entry), folders with ``/`` behind their name; sorted as the full paths are."""
+    with _faults(base), os.scandir(path_of(base)) as scan:
+        return sorted(((e.name + "/" if e.is_dir() else e.name, e) for e in scan), key=lambda pair: pair[0])
+
+
+def _walk(base: str, above: frozenset[tuple[int, int]]) -> Iterator[FileInfo]:
+    """Files below ``base``, through symbolic links, but never into a folder that is being walked already."""
+    with _faults(base):
+        status = os.stat(path_of(base))
+    identity = (status.st_dev, status.st_ino)
+    if identity in above:
+        return
+    for name, entry in _entries(base):
+        if name.endswith("/"):
+            yield from _walk(base + name, above | {identity})
+        else:
+            yield FileInfo(base + name, _entry_size(entry))
+
+
+def _entry_size(entry: os.DirEntry[str]) -> int:
+    """Size of a file; 0 for a link that leads nowhere, which is reported when it is read."""
+    try:
+        return entry.stat().st_size
+    except OSError:
+        return 0
+
+
+def _literal_folder(pattern: str) -> tuple[str, str, str]:
+    """(folder, slash, rest): the deepest folder that the pattern names literally, and the pattern below it."""
+    prefix = Glob(pattern).literal_prefix
+    folder, slash, _ = prefix.rpartition("/")
+    return folder, slash, pattern[len(folder) + len(slash) :]
+
+
+def _match(base: str, segments: Sequence[str]) -> Iterator[FileInfo]:
+    """Files below ``base`` that fit the remaining segments; only folders that can lead to one are looked into."""
+    try:
+        if "**" in segments[0]:
+            pattern = Glob("/".join(segments))
+            for info in _walk(base or "./", frozenset()):
+                relative = info.uri[len(base or "./") :]
+                if pattern.matches(relative):
+                    yield FileInfo(base + relative, info.size)
+            return
+        pattern = Glob(segments[0])
+        for name, entry in _entries(base or "./"):
+            if not pattern.matches(name.rstrip("/")):
+                continue
+            if len(segments) == 1:
+                if not name.endswith("/"):
+                    yield FileInfo(base + name, _entry_size(entry))
+            elif name.endswith("/"):
+                yield from _match(base + name, segments[1:])
+    except MissingFileError:
+        return

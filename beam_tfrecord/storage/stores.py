@@ -1,0 +1,113 @@
+"""What every kind of storage offers to :class:`~beam_tfrecord.storage.Storage`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import BinaryIO, TypeVar
+
+from beam_tfrecord.manifests.base import FileInfo
+from beam_tfrecord.storage.retry import RetryPolicy, StorageCounters
+from beam_tfrecord.storage.uris import public_uri
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class StorageOptions:
+    """How storage is used; nothing here changes what is read or written.
+
+    connections: how many requests may run at a time in a process (width of the connection pools). gcs_user_project:
+    project that pays for requests to buckets whose owner does not. retry: see :class:`RetryPolicy`.
+    """
+
+    connections: int = 64
+    gcs_user_project: str | None = None
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+class Store(ABC):
+    """One kind of storage. All names are full uris, taken literally.
+
+    Raises only FileNotFoundError, :class:`~beam_tfrecord.storage.faults.UnreadableFileError` (an OSError) and
+    :class:`~beam_tfrecord.errors.StorageError`. TransientError faults have been retried before they show.
+    """
+
+    def __init__(self, options: StorageOptions, counters: StorageCounters) -> None:
+        self.options = options
+        self.counters = counters
+
+    def reading(self, uri: str, attempt: Callable[[], Result]) -> Result:
+        """Run a read, again after transient faults."""
+        return self.options.retry.call(attempt, public_uri(uri), lambda: self.counters.add("read_retries"))
+
+    def writing(self, uri: str, attempt: Callable[[], Result]) -> Result:
+        """Run a write or delete that may be repeated, again after transient faults."""
+        return self.options.retry.call(attempt, public_uri(uri), lambda: self.counters.add("write_retries"))
+
+    @abstractmethod
+    def read(self, uri: str, max_bytes: int | None) -> bytes:
+        """All bytes of a file. Raises UnreadableFileError when they are more than ``max_bytes``."""
+
+    @abstractmethod
+    def read_range(self, uri: str, start: int, length: int) -> bytes:
+        """``length`` bytes from ``start``; fewer where the file ends before."""
+
+    @abstractmethod
+    def open(self, uri: str) -> BinaryIO:
+        """The file opened for reading; seekable."""
+
+    @abstractmethod
+    def size(self, uri: str) -> int:
+        """Size of a file in bytes."""
+
+    @abstractmethod
+    def is_file(self, uri: str) -> bool:
+        """Whether a file of exactly this name exists."""
+
+    @abstractmethod
+    def is_folder(self, uri: str) -> bool:
+        """Whether a folder of exactly this name exists."""
+
+    @abstractmethod
+    def walk(self, uri: str) -> Iterator[FileInfo]:
+        """All files below a folder, sorted by code point of the uri."""
+
+    @abstractmethod
+    def match(self, pattern: str) -> Iterator[FileInfo]:
+        """The files that a pattern matches, sorted by code point of the uri."""
+
+    @abstractmethod
+    def list_folder(self, uri: str) -> list[str]:
+        """Names of what lies directly in a folder, sorted; folders end in ``/``. Empty when there is no such folder."""
+
+    @abstractmethod
+    def open_write(self, uri: str) -> BinaryIO:
+        """A stream for a new file."""
+
+    @abstractmethod
+    def write_bytes(self, uri: str, data: bytes) -> None:
+        """Write a whole file at once: readers see all of it or nothing."""
+
+    @abstractmethod
+    def rename(self, old: str, new: str) -> None:
+        """Move a file, replacing what is there. Nothing happens when only ``new`` exists: it was done before."""
+
+    @abstractmethod
+    def delete(self, uris: Sequence[str]) -> None:
+        """Delete files; those that are not there are no error."""
+
+    @abstractmethod
+    def delete_tree(self, uri: str) -> None:
+        """Delete a folder with everything in it; no error when it is not there."""
+
+    @abstractmethod
+    def make_folder(self, uri: str) -> None:
+        """Make a folder and those above it, where the storage knows folders."""
+
+
+def too_large(shown: str, size: int | None, limit: int) -> str:
+    """Message for a file that is larger than it may be. size: in bytes, None when it is not known."""
+    has = "has more bytes" if size is None else f"has {size:,} bytes, more"
+    return f"{shown} {has} than the {limit:,} that are read at most"

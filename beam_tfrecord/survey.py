@@ -1,0 +1,255 @@
+"""What is known of all rows before the first image is read: the base of the plan.
+
+Surveys are small, can be added in any order with the same result, and never hold entries.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from beam_tfrecord.annotations import KINDS
+from beam_tfrecord.blocks import REJECTS, BlockItem, pack_entry
+from beam_tfrecord.config import DEFAULT_SPLIT, SplitConfig
+from beam_tfrecord.elements import Entry, Finding, Member, RejectedRow
+from beam_tfrecord.splits import order_hash, split_by_ratio, split_hash, split_thresholds
+
+SKETCH_LIMIT = 4_000_000  # hashes of 8 bytes that are kept exactly; above it hashes are even enough by themselves
+SAMPLE_SIZE = 128  # images whose sizes estimate the size of a record
+SHOWN_PROBLEMS = 5
+
+Hashes = npt.NDArray[np.uint64]
+
+
+def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
+    """Sorts ``a.csv:9`` before ``a.csv:10``."""
+    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", text) if part)
+
+
+@dataclass(frozen=True)
+class HashSketch:
+    """The hashes of one split (or class), exact up to a limit and only counted above it.
+
+    Whether they are kept depends on their number alone, so the order of additions cannot show.
+    """
+
+    count: int = 0
+    hashes: bytes | None = b""
+
+    def __add__(self, other: HashSketch) -> HashSketch:
+        return merge_sketches([self, other])
+
+    @property
+    def array(self) -> Hashes | None:
+        """All hashes, sorted, dtype uint64; None when there are too many to keep."""
+        return None if self.hashes is None else np.sort(np.frombuffer(self.hashes, np.uint64))
+
+
+def merge_sketches(sketches: Iterable[HashSketch]) -> HashSketch:
+    """The sketch of all hashes of several sketches."""
+    parts = list(sketches)
+    count = sum(part.count for part in parts)
+    kept = [part.hashes for part in parts if part.hashes is not None]
+    exact = count <= SKETCH_LIMIT and len(kept) == len(parts)
+    return HashSketch(count, b"".join(kept) if exact else None)
+
+
+class SizeSample(NamedTuple):
+    """An image whose size is looked up; the lowest order hashes are the sample, whatever the order of arrival."""
+
+    order: int
+    uri: str
+    member: Member | None
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Counts of all rows (or of some, to be added up).
+
+    orders: order hashes by split; the key None holds entries whose split the plan decides. strata: (split hash, order
+    hash) of those entries by class, as two sketches. labels: how often each label name is used. problems: the first
+    rejects by origin. rows_by_input: rows by the number of the input.
+    """
+
+    rows: int = 0
+    source_rows: int = 0
+    ignored: int = 0
+    facets: frozenset[str] = frozenset()
+    has_images: bool = False
+    has_tables: bool = False
+    has_sequences: bool = False
+    labels: Mapping[str, int] = field(default_factory=dict)
+    orders: Mapping[str | None, HashSketch] = field(default_factory=dict)
+    strata: Mapping[str, tuple[HashSketch, HashSketch]] = field(default_factory=dict)
+    sample: tuple[SizeSample, ...] = ()
+    problems: tuple[Finding, ...] = ()
+    reject_codes: Mapping[str, int] = field(default_factory=dict)
+    rows_by_input: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def rejected(self) -> int:
+        """Rows that could not become entries."""
+        return sum(self.reject_codes.values())
+
+
+def merge_surveys(surveys: Iterable[Survey]) -> Survey:
+    """One survey of everything that several surveys saw."""
+    parts = list(surveys)
+    labels: Counter[str] = Counter()
+    codes: Counter[str] = Counter()
+    inputs: Counter[int] = Counter()
+    orders: dict[str | None, list[HashSketch]] = {}
+    strata: dict[str, list[tuple[HashSketch, HashSketch]]] = {}
+    for part in parts:
+        labels.update(part.labels)
+        codes.update(part.reject_codes)
+        inputs.update(part.rows_by_input)
+        for split, sketch in part.orders.items():
+            orders.setdefault(split, []).append(sketch)
+        for stratum, pair in part.strata.items():
+            strata.setdefault(stratum, []).append(pair)
+    return Survey(
+        rows=sum(part.rows for part in parts),
+        source_rows=sum(part.source_rows for part in parts),
+        ignored=sum(part.ignored for part in parts),
+        facets=frozenset().union(*(part.facets for part in parts)),
+        has_images=any(part.has_images for part in parts),
+        has_tables=any(part.has_tables for part in parts),
+        has_sequences=any(part.has_sequences for part in parts),
+        labels=dict(labels),
+        orders={split: merge_sketches(sketches) for split, sketches in orders.items()},
+        strata={
+            stratum: (merge_sketches(p[0] for p in pairs), merge_sketches(p[1] for p in pairs))
+            for stratum, pairs in strata.items()
+        },
+        sample=tuple(heapq.nsmallest(SAMPLE_SIZE, (item for part in parts for item in part.sample), key=_sample_key)),
+        problems=first_findings(finding for part in parts for finding in part.problems),
+        reject_codes=dict(codes),
+        rows_by_input=dict(inputs),
+    )
+
+
+def _sample_key(sample: SizeSample) -> tuple[int, str]:
+    return sample.order, sample.uri
+
+
+def first_findings(findings: Iterable[Finding], count: int = SHOWN_PROBLEMS) -> tuple[Finding, ...]:
+    """The findings that come first in the order of their origins."""
+    return tuple(heapq.nsmallest(count, findings, key=lambda finding: (natural_key(finding.origin), finding.code)))
+
+
+class BlockBuilder:
+    """Gathers entries into block items, and what a survey needs of them."""
+
+    def __init__(self, config: SplitConfig, source: int) -> None:
+        self._config = config
+        self._source = source
+        self._thresholds = split_thresholds(config.splits) if config.splits else ()
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin a new block."""
+        self.items: list[BlockItem] = []
+        self._rows = self._source_rows = self._ignored = 0
+        self._facets: set[str] = set()
+        self._kinds_of_item: set[str] = set()
+        self._labels: Counter[str] = Counter()
+        self._codes: Counter[str] = Counter()
+        self._orders: dict[str | None, list[int]] = {}
+        self._strata: dict[str, tuple[list[int], list[int]]] = {}
+        self._sample: list[SizeSample] = []
+        self._problems: list[Finding] = []
+
+    def ignore(self, count: int) -> None:
+        """Count files that are no data."""
+        self._ignored += count
+
+    def add(self, entry: Entry | RejectedRow) -> None:
+        """Take one more entry or reject into the block."""
+        self._rows += 1
+        self._source_rows += entry.source_rows
+        if isinstance(entry, RejectedRow):
+            self._add_reject(entry)
+            return
+        seed = self._config.seed
+        order = order_hash(seed, entry.id)
+        labels = self._labels_of(entry)
+        self._labels.update(labels)
+        stratum, unit, split = "", 0, entry.split
+        if split is None and self._config.splits:
+            unit = split_hash(seed, entry.group if entry.group is not None else entry.id)
+            if self._config.stratify:
+                stratum = labels[0] if labels else ""
+                units, orders = self._strata.setdefault(stratum, ([], []))
+                units.append(unit)
+                orders.append(order)
+            else:
+                split = split_by_ratio(self._config.splits, self._thresholds, unit)
+        elif split is None:
+            split = DEFAULT_SPLIT
+        self._orders.setdefault(split, []).append(order)
+        self._see(entry, order)
+        self.items.append(BlockItem(order, split, unit, stratum, self._source, pack_entry(entry)))
+
+    def _add_reject(self, reject: RejectedRow) -> None:
+        finding = reject.finding
+        order = order_hash(self._config.seed, finding.origin)
+        self._codes[finding.code] += 1
+        self._problems.append(finding)
+        if len(self._problems) > 16 * SHOWN_PROBLEMS:
+            self._problems = list(first_findings(self._problems))
+        self._orders.setdefault(REJECTS, []).append(order)
+        self.items.append(BlockItem(order, REJECTS, 0, "", self._source, pack_entry(reject)))
+
+    def _labels_of(self, entry: Entry) -> list[str]:
+        labels: list[str] = []
+        for annotations in (entry.annotations, *(frame.annotations for frame in entry.frames)):
+            for name, value in annotations.items():
+                labels.extend(KINDS[name].labels(value))
+        return labels
+
+    def _see(self, entry: Entry, order: int) -> None:
+        for annotations in (entry.annotations, *(frame.annotations for frame in entry.frames)):
+            for name, value in annotations.items():
+                self._facets.update(KINDS[name].facets(value))
+        if entry.frames:
+            self._kinds_of_item.add("sequence")
+            first = entry.frames[0]
+            self._sample.append(SizeSample(order, first.uri, first.member))
+        elif entry.uri is not None:
+            self._kinds_of_item.add("image")
+            self._sample.append(SizeSample(order, entry.uri, entry.member))
+        else:
+            self._kinds_of_item.add("table")
+        if len(self._sample) > 8 * SAMPLE_SIZE:
+            self._sample = heapq.nsmallest(SAMPLE_SIZE, self._sample, key=_sample_key)
+
+    def survey(self) -> Survey:
+        """The survey of what was added since the last reset."""
+        return Survey(
+            rows=self._rows,
+            source_rows=self._source_rows,
+            ignored=self._ignored,
+            facets=frozenset(self._facets),
+            has_images=bool(self._kinds_of_item & {"image", "sequence"}),
+            has_tables="table" in self._kinds_of_item,
+            has_sequences="sequence" in self._kinds_of_item,
+            labels=dict(self._labels),
+            orders={split: _sketch(hashes) for split, hashes in self._orders.items()},
+            strata={name: (_sketch(units), _sketch(orders)) for name, (units, orders) in self._strata.items()},
+            sample=tuple(heapq.nsmallest(SAMPLE_SIZE, self._sample, key=_sample_key)),
+            problems=first_findings(self._problems),
+            reject_codes=dict(self._codes),
+            rows_by_input={self._source: self._rows} if self._rows else {},
+        )
+
+
+def _sketch(hashes: list[int]) -> HashSketch:
+    return HashSketch(len(hashes), np.array(hashes, np.uint64).tobytes())

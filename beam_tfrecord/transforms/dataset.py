@@ -1,0 +1,78 @@
+"""The whole job: from manifests to a published dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import apache_beam as beam
+
+from beam_tfrecord.elements import ShardInfo
+from beam_tfrecord.job import Job
+from beam_tfrecord.planning import DatasetPlan
+from beam_tfrecord.publishing import Summary, publish_dataset
+from beam_tfrecord.storage import Storage
+from beam_tfrecord.transforms.beam_sink import ConvertWithBeamSink
+from beam_tfrecord.transforms.planning import PlaceEntries, PlanDataset
+from beam_tfrecord.transforms.reading import ReadBlocks
+from beam_tfrecord.transforms.shards import WriteShards
+
+
+class _Publish(beam.DoFn):
+    def __init__(self, job: Job, storage: Storage) -> None:
+        self._job = job
+        self._storage = storage
+
+    def process(self, infos: list[ShardInfo], plan: DatasetPlan) -> Iterable[Summary]:
+        yield publish_dataset(infos, plan, self._job, self._storage)
+
+
+class PublishDataset(beam.PTransform):
+    """Final names and metadata once all shards are written: PCollection[ShardInfo] -> PCollection of one Summary."""
+
+    def __init__(self, job: Job, plan: beam.PCollection[DatasetPlan], storage: Storage) -> None:
+        super().__init__()
+        self._job = job
+        self._plan = plan
+        self._storage = storage
+
+    def expand(self, infos: beam.PCollection[ShardInfo]) -> beam.PCollection[Summary]:
+        return (
+            infos
+            | "GatherShards" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
+            | "Publish" >> beam.ParDo(_Publish(self._job, self._storage), plan=beam.pvalue.AsSingleton(self._plan))
+        )
+
+
+class ConvertDataset(beam.PTransform):
+    """A prepared job: PBegin -> PCollection of one :class:`~beam_tfrecord.publishing.Summary`.
+
+    Make the job with :func:`beam_tfrecord.prepare`, which looks at the inputs and the output folder.
+    """
+
+    def __init__(self, job: Job, storage: Storage | None = None) -> None:
+        super().__init__()
+        self._job = job
+        self._storage = storage or Storage.for_run(job.config.run)
+
+    def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[Summary]:
+        job, storage = self._job, self._storage
+        if job.config.output.writer == "beam":
+            return root | "ConvertWithBeamSink" >> ConvertWithBeamSink(job, storage)
+        blocks = root | "ReadManifests" >> ReadBlocks(job.config, job.sources, storage)
+        plan = blocks | "PlanDataset" >> PlanDataset(job.config, job.sources, job.fixed_labels, storage)
+        return (
+            blocks
+            | "PlaceEntries" >> PlaceEntries(job.config, plan)
+            | "WriteShards" >> WriteShards(job.config, plan, storage)
+            | "PublishDataset" >> PublishDataset(job, plan, storage)
+        )
+
+    def display_data(self) -> dict[str, object]:
+        config = self._job.config
+        return {
+            "inputs": ", ".join(source.uri for source in self._job.sources),
+            "output": config.output.output,
+            "keys": config.features.keys or "auto",
+            "image_format": config.images.image_format,
+            "compression": config.shards.compression,
+        }

@@ -1,0 +1,109 @@
+"""Verifying as a pipeline: one element for each file of records."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import apache_beam as beam
+from apache_beam.metrics import Metrics
+
+from beam_tfrecord.facts import DatasetFacts
+from beam_tfrecord.images.memory import keep_large_buffers
+from beam_tfrecord.progress import PROGRESS
+from beam_tfrecord.shard_files import FoundFiles, ShardFile
+from beam_tfrecord.storage import Storage
+from beam_tfrecord.verifying import ShardChecker, ShardReport, Verdict, judge_dataset
+from beam_tfrecord.verifying.decoders import AUTO, choose_decoder, make_decoder
+from beam_tfrecord.verifying.records import RecordRules
+
+NAMESPACE = "beam_tfrecord"
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """How to verify.
+
+    decoder: ``auto``, ``tensorflow`` or ``pillow``. limit: faults of each code that are named for a file; 0 for all.
+    threads: that decode the images of one file; None for one per core. results: uri of a file that the verdict is
+    written to, as JSON; '' for none.
+    """
+
+    decoder: str = AUTO
+    limit: int = 1000
+    threads: int | None = None
+    results: str = ""
+
+
+class _VerifyShard(beam.DoFn):
+    def __init__(self, facts: DatasetFacts | None, options: VerifyOptions, storage: Storage) -> None:
+        self._facts = facts
+        self._options = options
+        self._storage = storage
+        self._pool: ThreadPoolExecutor | None = None
+        self._checker: ShardChecker | None = None
+
+    def setup(self) -> None:
+        keep_large_buffers()
+        threads = self._options.threads or os.cpu_count() or 1
+        decoder = choose_decoder(self._options.decoder)
+        rules = RecordRules(self._facts, make_decoder(decoder))
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="verify")
+        self._checker = ShardChecker(rules, self._storage, self._pool, threads, self._options.limit, decoder, PROGRESS)
+
+    def teardown(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def process(self, shard: ShardFile) -> Iterable[ShardReport]:
+        if self._checker is None:
+            raise RuntimeError("setup() was not called")
+        report = self._checker.check(shard)
+        counts = {"records_verified": report.records, "images_verified": report.images, "faults": report.num_faults}
+        for name, count in counts.items():
+            Metrics.counter(NAMESPACE, name).inc(count)
+        yield report
+
+
+class _Judge(beam.DoFn):
+    def __init__(self, found: FoundFiles, options: VerifyOptions, storage: Storage) -> None:
+        self._found = found
+        self._options = options
+        self._storage = storage
+
+    def process(self, reports: list[ShardReport]) -> Iterable[Verdict]:
+        verdict = judge_dataset(reports, self._found, self._options.limit, self._storage)
+        if self._options.results:
+            self._storage.write_bytes(self._options.results, json.dumps(verdict.to_json()).encode())
+        yield verdict
+
+
+class VerifyDataset(beam.PTransform):
+    """Checks files of records: PBegin -> PCollection of one :class:`~beam_tfrecord.verifying.Verdict`.
+
+    found: what :func:`beam_tfrecord.shard_files.find_files` found at a place. A fault is a value, never an exception;
+    StorageError is raised when a place cannot be used at all.
+    """
+
+    def __init__(self, found: FoundFiles, options: VerifyOptions | None = None, storage: Storage | None = None) -> None:
+        super().__init__()
+        self._found = found
+        self._options = options or VerifyOptions()
+        self._storage = storage or Storage()
+
+    def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[Verdict]:
+        found, options, storage = self._found, self._options, self._storage
+        # What a record is compared with; the rest of conversion.json may be large, and is needed once only.
+        facts = replace(found.facts, conversion={}, splits={}) if found.facts is not None else None
+        return (
+            root
+            | "Shards" >> beam.Create(list(found.files), reshuffle=False)
+            | "SpreadShards" >> beam.Reshuffle()
+            | "VerifyShard" >> beam.ParDo(_VerifyShard(facts, options, storage)).with_output_types(ShardReport)
+            | "GatherReports" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
+            | "Judge" >> beam.ParDo(_Judge(found, options, storage)).with_output_types(Verdict)
+        )

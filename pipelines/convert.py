@@ -1,0 +1,106 @@
+"""``beam-tfrecord convert``: labelled images to a TFRecord dataset."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.job import Job, clear_output, plan_job, prepare_job
+from beam_tfrecord.progress import PROGRESS
+from beam_tfrecord.storage import Storage
+from pipelines.exits import DONE, FAILED, WITHHELD, guarded
+from pipelines.options import (
+    ArgumentParser,
+    TerminalOptions,
+    add_config_flags,
+    add_terminal_flags,
+    config_from,
+    split_beam_flags,
+)
+from pipelines.summaries import plan_lines, plan_values, summary_lines, summary_text, summary_values
+from pipelines.terminal import ProgressDisplay, last_line, say
+
+DESCRIPTION = "Convert labelled images (or a table) to TFRecords that are complete, reproducible and self-describing."
+EXAMPLES = """examples:
+  beam-tfrecord convert --input photos/ --output out/
+  beam-tfrecord convert --input labels.csv --output out/ --splits train=0.8,validation=0.1,test=0.1
+  beam-tfrecord convert --input train=instances_train.json --images train2017/ --output out/
+  beam-tfrecord convert --input gs://bucket/labels.csv --output gs://bucket/out --runner DataflowRunner ...
+
+Flags that are not listed go to Beam (--runner, --direct_num_workers, --project ...)."""
+
+
+def make_parser(prog: str = "beam-tfrecord convert") -> ArgumentParser:
+    """The parser of the command; all flags of the config are there."""
+    import argparse
+
+    parser = ArgumentParser(
+        prog=prog,
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage=f"{prog} --input PLACE --output DIR [options]",
+    )
+    add_config_flags(parser)
+    add_terminal_flags(parser)
+    parser.add_argument("--plan", action="store_true", help="print what would happen and write nothing")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status."""
+    return guarded(lambda: convert(sys.argv[1:] if arguments is None else arguments))
+
+
+def convert(arguments: Sequence[str]) -> int:
+    """Parse, check, run and tell. Raises the errors of :mod:`beam_tfrecord.errors`."""
+    namespace, beam_flags = split_beam_flags(make_parser(), arguments)
+    terminal = TerminalOptions(namespace.plan, namespace.quiet, namespace.json)
+    config = config_from(namespace)
+    storage = Storage.for_run(config.run)
+    job = prepare_job(config, storage)
+    if terminal.plan:
+        return show_plan(job, storage, terminal)
+    clear_output(job, storage)
+    return run(job, config, beam_flags, terminal)
+
+
+def show_plan(job: Job, storage: Storage, terminal: TerminalOptions) -> int:
+    """Print what would happen."""
+    plan = plan_job(job, storage)
+    lines = plan_lines(plan, job)
+    if not terminal.json:
+        print("\n".join(lines))
+    else:
+        last_line(plan_values(plan, job), "", as_json=True)
+    return DONE
+
+
+def run(job: Job, config: ConvertConfig, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
+    """Run the conversion on the runner that the flags name, and tell how it ended."""
+    from beam_tfrecord.conversion import read_summary
+    from beam_tfrecord.transforms.dataset import ConvertDataset
+    from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
+
+    started = time.monotonic()
+    pipeline = make_pipeline(make_options(beam_flags))
+    _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
+    PROGRESS.reset()
+    display = ProgressDisplay(PROGRESS, quiet=terminal.quiet)
+    try:
+        run_watched(pipeline, display.update)
+    finally:
+        display.close()
+    summary = read_summary(job.config.output.output, Storage.for_run(config.run))
+    seconds = time.monotonic() - started
+    if not terminal.quiet:
+        for line in summary_lines(summary, config):
+            say(line)
+    last_line(summary_values(summary, seconds), summary_text(summary, seconds), as_json=terminal.json)
+    return {"published": DONE, "withheld": WITHHELD, "empty": FAILED}[summary.status]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

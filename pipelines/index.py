@@ -1,0 +1,76 @@
+"""``beam-tfrecord index``: an index file beside each shard, for readers that jump to a record."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from beam_tfrecord.errors import DatasetError
+from beam_tfrecord.indexing import write_index_file
+from beam_tfrecord.printable import printable
+from beam_tfrecord.shard_files import find_files
+from beam_tfrecord.storage import Storage
+from pipelines.exits import DONE, FAILED, guarded
+from pipelines.options import ArgumentParser, add_terminal_flags
+from pipelines.places import PLACE_HELP, parse_places
+from pipelines.terminal import fail, last_line, plural, say
+
+DESCRIPTION = """Write FILE.idx beside each TFRecord file: a line "offset size" for each record, as NVIDIA DALI and
+other readers want it. The show command and the readers of this package use it to jump to a record. Compressed files
+cannot be indexed."""
+EXAMPLES = f"""places:
+  {PLACE_HELP}
+
+examples:
+  beam-tfrecord index out/
+  beam-tfrecord index 'elsewhere/train*.tfrecord'"""
+
+
+def make_parser(prog: str = "beam-tfrecord index") -> ArgumentParser:
+    """The parser of the command, but for the places."""
+    parser = ArgumentParser(
+        prog=prog,
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage=f"{prog} PLACE... [options]",
+    )
+    add_terminal_flags(parser)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status."""
+    given = sys.argv[1:] if arguments is None else arguments
+    return guarded(lambda: index(given), when_stopped="index files that were finished stay")
+
+
+def index(arguments: Sequence[str]) -> int:
+    """Write the index files and tell. A file that cannot be indexed is told, and the others are done all the same."""
+    flags, places = parse_places(make_parser(), arguments)
+    started = time.monotonic()
+    storage = Storage()
+    files = find_files(places, storage).files
+    records = written = 0
+    for file in files:
+        try:
+            count = write_index_file(file.uri, file.name, storage)
+        except DatasetError as error:
+            fail(printable(str(error)))
+            continue
+        records += count
+        written += 1
+        if not flags.quiet:
+            say(f"{printable(file.name)}: {plural(count, 'record')}")
+    seconds = time.monotonic() - started
+    values = {"records": records, "indexes": written, "failed": len(files) - written, "seconds": round(seconds, 3)}
+    failed = f", {plural(len(files) - written, 'file')} failed" if written < len(files) else ""
+    noun = "index file" if written == 1 else "index files"
+    last_line(values, f"{plural(records, 'record')}, {written:,} {noun}{failed}, {seconds:.1f} s", as_json=flags.json)
+    return DONE if written == len(files) else FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

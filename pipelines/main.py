@@ -1,0 +1,51 @@
+"""``beam-tfrecord``: one command with a subcommand for each job."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from beam_tfrecord.errors import nearest
+from pipelines.exits import DONE, USAGE
+from pipelines.terminal import fail
+
+COMMANDS = {
+    "convert": "convert labelled images or a table to a TFRecord dataset",
+    "verify": "check every record of a dataset against its checksums and metadata",
+    "show": "print records, or draw a sheet of their pictures",
+    "index": "write an index file beside each shard, for random access",
+    "report": "write report.html for a dataset",
+}
+
+
+def usage() -> str:
+    """The text of --help."""
+    lines = ["usage: beam-tfrecord COMMAND ...", "", "commands:"]
+    lines += [f"  {name:10} {text}" for name, text in COMMANDS.items()]
+    lines += ["", "beam-tfrecord COMMAND --help tells the flags of a command; --version the version."]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the subcommand that the first argument names."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0] in ("-h", "--help", "help"):
+        print(usage())
+        return DONE if given else USAGE
+    if given[0] == "--version":
+        from beam_tfrecord._version import __version__
+
+        print(f"beam-tfrecord {__version__}")
+        return DONE
+    name, rest = given[0], given[1:]
+    if name not in COMMANDS:
+        fail(f"there is no command {name!r}{nearest(name, COMMANDS)}\n{usage()}")
+        return USAGE
+    command = importlib.import_module(f"pipelines.{name}")
+    status: int = command.main(rest)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

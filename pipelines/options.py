@@ -1,0 +1,140 @@
+"""Flags to config: the command line is generated from the options that the config dataclasses declare."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from beam_tfrecord.config import SECTIONS, ConvertConfig, option_fields
+from beam_tfrecord.errors import ConfigError, nearest
+
+SECTION_TITLES = {
+    "manifest": "what is read",
+    "labels": "labels",
+    "splits": "splits and order",
+    "shards": "shards",
+    "images": "images",
+    "features": "features and annotations",
+    "output": "output",
+    "run": "speed (never changes a byte)",
+}
+
+
+class ArgumentParser(argparse.ArgumentParser):
+    """argparse that raises ConfigError instead of leaving the process, and never guesses from prefixes."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(message)
+
+
+@dataclass(frozen=True)
+class TerminalOptions:
+    """How a command talks: not part of what it does."""
+
+    plan: bool = False
+    quiet: bool = False
+    json: bool = False
+    no_wait: bool = False
+
+
+def add_terminal_flags(parser: argparse.ArgumentParser) -> None:
+    """--quiet and --json, which every command has."""
+    group = parser.add_argument_group("terminal")
+    group.add_argument("--quiet", action="store_true", help="say nothing but errors and the last line")
+    group.add_argument("--json", action="store_true", help="end with one JSON object on stdout")
+
+
+def add_config_flags(parser: argparse.ArgumentParser) -> None:
+    """One flag for each option of the config, grouped by section."""
+    groups = {name: parser.add_argument_group(SECTION_TITLES[name]) for name in SECTIONS}
+    for section, field in option_fields():
+        add_option(groups[section], field)
+
+
+def add_option(group: argparse._ArgumentGroup, field: dataclasses.Field[Any]) -> None:
+    """The flag of one option. Values stay text: the config parses and checks them."""
+    about = field.metadata
+    text = about["help"] + _default_text(field)
+    if isinstance(field.default, bool):
+        group.add_argument(f"--{field.name}", action="store_true", default=None, help=text)
+        return
+    choices = "{" + ",".join(about["choices"]) + "}" if about["choices"] else ""
+    group.add_argument(
+        f"--{field.name}",
+        action="append" if about["repeated"] else "store",
+        default=None,
+        metavar=choices or about["metavar"] or field.name.upper(),
+        help=text.replace("%", "%%"),
+    )
+
+
+def _default_text(field: dataclasses.Field[Any]) -> str:
+    default: Any = field.default
+    if default in (None, "", ()) or isinstance(default, bool):
+        return ""
+    if field.name in ("shard_size", "read_ahead"):
+        default = f"{default // 2**20}MiB"
+    elif isinstance(default, float):
+        default = f"{default:.0%}"
+    elif isinstance(default, tuple):
+        default = ",".join(map(str, default))
+    return f" (default: {default})"
+
+
+def config_from(arguments: argparse.Namespace) -> ConvertConfig:
+    """The config for parsed flags. Raises ConfigError."""
+    names = {field.name for _, field in option_fields()}
+    return ConvertConfig.from_options({name: value for name, value in vars(arguments).items() if name in names})
+
+
+def with_underscores(arguments: Iterable[str], known: Iterable[str]) -> list[str]:
+    """``--num-shards=2`` as ``--num_shards=2``, for flags that are known so; everything else stays."""
+    names = set(known)
+    changed = []
+    for argument in arguments:
+        flag, equals, value = argument.partition("=")
+        other = "--" + flag[2:].replace("-", "_")
+        changed.append(other + equals + value if flag.startswith("--") and other in names else argument)
+    return changed
+
+
+def flags_of(parser: argparse.ArgumentParser) -> list[str]:
+    """All flags of a parser."""
+    return [flag for action in parser._actions for flag in action.option_strings]
+
+
+def split_beam_flags(parser: ArgumentParser, arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """(our flags, the rest for Beam). Raises ConfigError for a flag that neither knows, with the nearest match."""
+    ours = flags_of(parser)
+    arguments = with_underscores(arguments, ours)
+    namespace, rest = parser.parse_known_args(arguments)
+    if rest:
+        check_beam_flags(rest, ours)
+    return namespace, rest
+
+
+def check_beam_flags(arguments: Sequence[str], ours: Sequence[str]) -> None:
+    """Raise ConfigError for what is no flag of Beam's PipelineOptions either."""
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    parser = ArgumentParser(add_help=False)
+    for options in [PipelineOptions, *PipelineOptions.__subclasses__()]:
+        adder = getattr(options, "_add_argparse_args", None)
+        if adder is not None:
+            try:
+                adder(parser)
+            except (argparse.ArgumentError, TypeError):
+                continue  # two option classes of Beam declare one flag
+    _, unknown = parser.parse_known_args(list(arguments))
+    for argument in unknown:
+        if argument.startswith("-"):
+            flag = argument.partition("=")[0]
+            raise ConfigError(f"there is no flag {flag}{nearest(flag, [*ours, *flags_of(parser)])}; --help lists all")
+    if unknown:
+        raise ConfigError(f"{unknown[0]!r} belongs to no flag; see --help")

@@ -1,0 +1,71 @@
+"""Command lines on which places stand beside flags, of which some are Beam's."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from beam_tfrecord.errors import ConfigError, nearest
+from pipelines.options import ArgumentParser, flags_of, with_underscores
+
+PLACE_HELP = "a dataset's folder, a TFRecord file, or a glob; several files are fine"
+
+
+def parse_places(parser: ArgumentParser, arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """(our flags, places) of a command without Beam. Raises ConfigError for a flag that is not known, or no place."""
+    namespace, rest = parser.parse_known_args(with_underscores(arguments, flags_of(parser)))
+    return namespace, _places(rest, flags_of(parser))
+
+
+def parse_places_and_beam_flags(
+    parser: ArgumentParser, arguments: Sequence[str]
+) -> tuple[argparse.Namespace, list[str], list[str]]:
+    """(our flags, places, Beam's flags). Beam's parser tells its flags and their values from the places."""
+    namespace, rest = parser.parse_known_args(with_underscores(arguments, flags_of(parser)))
+    beam_parser = make_beam_parser()
+    _, unknown = beam_parser.parse_known_args(rest)
+    places = _places(unknown, [*flags_of(parser), *flags_of(beam_parser)])
+    return namespace, places, _without(rest, unknown)
+
+
+def make_beam_parser() -> ArgumentParser:
+    """A parser of all flags of Beam's PipelineOptions."""
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    parser = ArgumentParser(add_help=False)
+    for options in [PipelineOptions, *PipelineOptions.__subclasses__()]:
+        adder = getattr(options, "_add_argparse_args", None)
+        if adder is not None:
+            try:
+                adder(parser)
+            except (argparse.ArgumentError, TypeError):
+                continue  # two option classes of Beam declare one flag
+    return parser
+
+
+def _places(rest: Sequence[str], flags: Sequence[str]) -> list[str]:
+    """What is left of the arguments: places, and behind ``--`` also places that begin with a dash."""
+    places: list[str] = []
+    for number, argument in enumerate(rest):
+        if argument == "--":
+            places += rest[number + 1 :]
+            break
+        if argument.startswith("-") and argument != "-":
+            flag = argument.partition("=")[0]
+            raise ConfigError(f"there is no flag {flag}{nearest(flag, flags)}; --help lists all")
+        places.append(argument)
+    if not places:
+        raise ConfigError("name a dataset's folder, a TFRecord file or a glob; see --help")
+    return places
+
+
+def _without(arguments: Sequence[str], unknown: Sequence[str]) -> list[str]:
+    """The arguments but for those that are not known, which are some of them in the same order."""
+    left = list(unknown)
+    kept = []
+    for argument in arguments:
+        if left and argument == left[0]:
+            left.pop(0)
+        else:
+            kept.append(argument)
+    return kept

@@ -1,0 +1,68 @@
+"""``beam-tfrecord report``: one page about a dataset for a person."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from beam_tfrecord.errors import ConfigError, DatasetError
+from beam_tfrecord.published import REPORT
+from beam_tfrecord.report import build_report
+from beam_tfrecord.storage import Storage
+from pipelines.exits import DONE, guarded
+from pipelines.options import ArgumentParser, add_terminal_flags
+from pipelines.places import parse_places
+from pipelines.terminal import last_line
+
+DESCRIPTION = """Write report.html into the folder of a dataset: totals and what became of every row, class balance,
+sizes and formats, boxes, changed and rejected images with examples, sample pictures, shards, options. The page is one
+file that needs no network. convert writes it at its end; this command makes it anew, also for TFRecord files from
+elsewhere, of which a bounded part is read."""
+EXAMPLES = """examples:
+  beam-tfrecord report out/
+  beam-tfrecord report gs://bucket/out --output out.html"""
+
+
+def make_parser(prog: str = "beam-tfrecord report") -> ArgumentParser:
+    """The parser of the command, but for the folder."""
+    parser = ArgumentParser(
+        prog=prog,
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage=f"{prog} DIR [options]",
+    )
+    parser.add_argument("--output", metavar="FILE", help=f"where the page is written (default: {REPORT} in the folder)")
+    add_terminal_flags(parser)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status."""
+    given = sys.argv[1:] if arguments is None else arguments
+    return guarded(lambda: report(given), when_stopped="nothing was written")
+
+
+def report(arguments: Sequence[str]) -> int:
+    """Write the page and tell where it is. Raises the errors of :mod:`beam_tfrecord.errors`."""
+    started = time.monotonic()
+    namespace, places = parse_places(make_parser(), arguments)
+    if len(places) > 1:
+        raise ConfigError(f"a report is about one dataset: {places[1]!r} is one place too many")
+    folder = places[0].rstrip("/") or "/"
+    storage = Storage()
+    if not storage.is_folder(folder):
+        raise DatasetError(f"{folder} is no folder: name the folder of a dataset")
+    page = build_report(folder, storage)
+    output = namespace.output or f"{folder}/{REPORT}"
+    storage.write_bytes(output, page)
+    seconds = time.monotonic() - started
+    values = {"report": output, "bytes": len(page), "seconds": round(seconds, 3)}
+    last_line(values, f"{output}: {len(page) / 1e6:.1f} MB, {seconds:.1f} s", as_json=namespace.json)
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

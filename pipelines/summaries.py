@@ -1,0 +1,117 @@
+"""A plan and a result in words and as JSON values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from beam_tfrecord.blocks import REJECTS
+from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.job import Job
+from beam_tfrecord.planning import DatasetPlan
+from beam_tfrecord.publishing import EMPTY, PUBLISHED, WITHHELD, Summary
+from beam_tfrecord.staging import staging_folder
+from pipelines.terminal import counted, plural
+
+SHOWN_LABELS = 12
+
+
+def plan_values(plan: DatasetPlan, job: Job) -> dict[str, Any]:
+    """What --plan --json prints."""
+    return {
+        "rows": plan.survey.rows,
+        "rejected": plan.survey.rejected,
+        "ignored": plan.survey.ignored,
+        "keys": plan.schema.preset,
+        "labels": list(plan.schema.vocabulary.names),
+        "splits": {
+            name: {"records": split.num_entries, "shards": split.num_shards}
+            for name, split in plan.splits.items()
+            if name != REJECTS
+        },
+        "record_bytes": round(plan.record_bytes),
+        "problems": [{"origin": p.origin, "code": p.code, "message": p.message} for p in plan.survey.problems],
+        "inputs": [{"uri": source.uri, "format": source.format} for source in job.sources],
+    }
+
+
+def plan_lines(plan: DatasetPlan, job: Job) -> list[str]:
+    """What --plan prints for a person."""
+    survey = plan.survey
+    lines = [f"input    {source.uri} ({source.format})" for source in job.sources]
+    lines.append(
+        f"rows     {survey.rows:,}, of which {survey.rejected:,} cannot be used; {survey.ignored:,} files ignored"
+    )
+    names = plan.schema.vocabulary.names
+    more = f", ... ({len(names):,})" if len(names) > SHOWN_LABELS else ""
+    lines.append(f"labels   {', '.join(names[:SHOWN_LABELS]) or 'none'}{more}")
+    lines.append(f"keys     {plan.schema.preset}")
+    for name, split in plan.splits.items():
+        if name != REJECTS:
+            size = split.num_entries * plan.record_bytes / 1e6
+            lines.append(
+                f"split    {name}: {plural(split.num_entries, 'record')} in {plural(split.num_shards, 'shard')}, "
+                f"about {size:,.1f} MB"
+            )
+    lines += [f"problem  {p.origin}: {p.code}: {p.message}" for p in survey.problems]
+    lines.append("nothing was written (--plan); images were not opened")
+    return lines
+
+
+def summary_values(summary: Summary, seconds: float) -> dict[str, Any]:
+    """What --json prints at the end."""
+    return {
+        "rows": summary.rows,
+        "written": summary.written,
+        "rejected": sum(summary.rejected.values()),
+        "shards": summary.shards,
+        "seconds": round(seconds, 3),
+        "published": summary.status == PUBLISHED,
+        "output": summary.output,
+        "ignored": summary.ignored,
+        "rejected_by_code": dict(summary.rejected),
+        "warnings": dict(summary.warnings),
+        "changed": dict(summary.changed),
+        "splits": dict(summary.splits),
+    }
+
+
+def summary_text(summary: Summary, seconds: float) -> str:
+    """The last line for a person."""
+    return (
+        f"{plural(summary.rows, 'row')}, {summary.written:,} written, {sum(summary.rejected.values()):,} rejected, "
+        f"{plural(summary.shards, 'shard')}, {seconds:.1f} s"
+    )
+
+
+def summary_lines(summary: Summary, config: ConvertConfig) -> list[str]:
+    """What became of the rows, before the last line."""
+    lines = []
+    if summary.rejected:
+        lines.append(f"rejected: {counted(summary.rejected)}")
+        lines += [f"  {finding.origin}: {finding.code}: {finding.message}" for finding in summary.examples]
+        further = sum(summary.rejected.values()) - len(summary.examples)
+        if further > 0:
+            lines.append(f"  ... and {further:,} more")
+    if summary.warnings:
+        lines.append(f"warnings: {counted(summary.warnings)}")
+    if summary.changed:
+        lines.append(f"changed:  {counted(summary.changed)}")
+    if summary.ignored:
+        lines.append(f"ignored:  {plural(summary.ignored, 'file')} that are no data")
+    if summary.status == PUBLISHED:
+        splits = ", ".join(f"{name} {records:,}" for name, records in summary.splits.items())
+        lines.append(f"published {summary.output}: {splits}")
+    elif summary.status == WITHHELD:
+        limit = config.output.max_rejects
+        allowed = f"{limit:.0%}" if isinstance(limit, float) else f"{limit:,}"
+        lines.append(
+            f"not published: {sum(summary.rejected.values()):,} of {plural(summary.rows, 'row')} were rejected, "
+            f"more than --max_rejects {allowed}. See {staging_folder(summary.output)}/rejects.jsonl; to publish all the "
+            "same, run the same command with --resume --max_rejects 100%"
+        )
+    elif summary.status == EMPTY:
+        lines.append(
+            f"error: nothing was written: 0 of {plural(summary.rows, 'row')} could be converted. "
+            f"See {staging_folder(summary.output)}/rejects.jsonl"
+        )
+    return lines

@@ -1,0 +1,209 @@
+"""``beam-tfrecord verify``: every record of a dataset checked, and the dataset against its metadata."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from beam_tfrecord.errors import ConfigError, DatasetError
+from beam_tfrecord.printable import printable
+from beam_tfrecord.progress import PROGRESS
+from beam_tfrecord.reading import tensorflow_version
+from beam_tfrecord.shard_files import FoundFiles, find_files
+from beam_tfrecord.storage import Storage, join
+from beam_tfrecord.verifying import Verdict
+from beam_tfrecord.verifying.dataset import verdict_from_json
+from beam_tfrecord.verifying.decoders import AUTO, DECODERS, choose_decoder
+from pipelines.exits import DONE, FAILED, guarded
+from pipelines.options import ArgumentParser, add_terminal_flags
+from pipelines.places import PLACE_HELP, parse_places_and_beam_flags
+from pipelines.terminal import ProgressDisplay, counted, last_line, plural, say
+
+DESCRIPTION = """Check every record: both checksums, the message, the features, the images, boxes and labels; and the
+dataset: counts, checksums of files, ids, and what its metadata files say of one another. Files from elsewhere are
+checked as far as nothing needs to be known of them. Exit status 1 when there is a fault."""
+EXAMPLES = f"""places:
+  {PLACE_HELP}
+
+examples:
+  beam-tfrecord verify out/
+  beam-tfrecord verify 'elsewhere/train*.tfrecord.gz' --decoder pillow
+  beam-tfrecord verify gs://bucket/out --runner DataflowRunner --temp_location gs://bucket/tmp ...
+
+Flags that are not listed go to Beam (--runner, --direct_num_workers, --project ...)."""
+MAX_FAULTS = 1000
+SHOWN_BY_CODE = 20
+
+
+def make_parser(prog: str = "beam-tfrecord verify") -> ArgumentParser:
+    """The parser of the command, but for the places."""
+    parser = ArgumentParser(
+        prog=prog,
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage=f"{prog} PLACE... [options]",
+    )
+    parser.add_argument(
+        "--decoder",
+        choices=(AUTO, *DECODERS),
+        default=AUTO,
+        help="what decodes the images (default: tensorflow where it is installed, else pillow)",
+    )
+    parser.add_argument(
+        "--max_faults",
+        type=_count,
+        default=MAX_FAULTS,
+        metavar="N",
+        help=f"name at most so many faults of one kind for each file, and count the rest (default: {MAX_FAULTS}; "
+        "0 for all)",
+    )
+    parser.add_argument(
+        "--threads", type=_count, default=0, metavar="N", help="threads for each file (default: one per core)"
+    )
+    parser.add_argument(
+        "--results",
+        metavar="FILE",
+        help="where the verdict is written as JSON; workers on other machines must be able to write there "
+        "(default: in --temp_location, or in a temporary folder of this machine)",
+    )
+    add_terminal_flags(parser)
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status."""
+    given = sys.argv[1:] if arguments is None else arguments
+    return guarded(lambda: verify(given), when_stopped="nothing was changed")
+
+
+def verify(arguments: Sequence[str]) -> int:
+    """Parse, run and tell. Raises the errors of :mod:`beam_tfrecord.errors`."""
+    flags, places, beam_flags = parse_places_and_beam_flags(make_parser(), arguments)
+    started = time.monotonic()
+    storage = Storage()
+    found = find_files(places, storage)
+    verdict = run(found, flags, beam_flags, storage)
+    seconds = time.monotonic() - started
+    if not flags.json:
+        for fault in verdict.faults:
+            print(printable(str(fault)))
+    if not flags.quiet:
+        for line in further_lines(verdict):
+            say(printable(line))
+    last_line(values(verdict, seconds), text(verdict, seconds), as_json=flags.json)
+    return FAILED if verdict.num_faults else DONE
+
+
+def run(found: FoundFiles, flags: argparse.Namespace, beam_flags: Sequence[str], storage: Storage) -> Verdict:
+    """The verdict of the pipeline, on the runner that the flags name."""
+    # The decoders of this process, not a training: no GPU is taken, and no word is said about there being none.
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    from beam_tfrecord.transforms.running import is_local, make_options, make_pipeline, run_watched
+    from beam_tfrecord.transforms.verifying import VerifyDataset, VerifyOptions
+
+    options = make_options(beam_flags)
+    if is_local(options) and choose_decoder(flags.decoder) == "tensorflow":
+        with silent_stderr():
+            tensorflow_version()
+    with tempfile.TemporaryDirectory(prefix="beam-tfrecord-") as folder:
+        results = flags.results or results_place(options.get_all_options().get("temp_location"), folder)
+        if not flags.results and not is_local(options) and results.startswith(folder):
+            raise ConfigError("on this runner, name with --results a file that its workers and this machine can reach")
+        pipeline = make_pipeline(options)
+        chosen = VerifyOptions(flags.decoder, flags.max_faults, flags.threads or None, results)
+        _ = pipeline | "VerifyDataset" >> VerifyDataset(found, chosen, storage)
+        PROGRESS.reset()
+        stated = [file.stated.records for file in found.files if file.stated is not None]
+        PROGRESS.total = sum(stated) if len(stated) == len(found.files) else None
+        display = ProgressDisplay(PROGRESS, quiet=flags.quiet, unit="records", bad="faulty")
+        try:
+            run_watched(pipeline, display.update)
+        finally:
+            display.close()
+        return read_verdict(results, storage, keep=bool(flags.results))
+
+
+@contextlib.contextmanager
+def silent_stderr() -> Iterator[None]:
+    """Nothing reaches stderr, not even from C++: for the import of TensorFlow, which talks of graphics cards."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nothing, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
+
+
+def results_place(temp_location: str | None, folder: str) -> str:
+    """Where the verdict travels from the workers to this process when the user does not say."""
+    if not temp_location:
+        return f"{folder}/verdict.json"
+    return join(temp_location, f"{os.path.basename(folder)}.json")
+
+
+def read_verdict(uri: str, storage: Storage, *, keep: bool) -> Verdict:
+    """The verdict that the pipeline wrote; its file is deleted unless it is to be kept."""
+    try:
+        with storage.open(uri) as file:
+            verdict = verdict_from_json(file.read())
+    except FileNotFoundError:
+        raise DatasetError(f"the pipeline ended, but its verdict is not at {uri}") from None
+    if not keep:
+        storage.delete([uri])
+    return verdict
+
+
+def further_lines(verdict: Verdict) -> list[str]:
+    """What there is to tell beside the faults."""
+    lines = [f"note: {note}" for note in verdict.notes]
+    if verdict.unlisted:
+        lines.append(f"not named above: {counted(verdict.unlisted)}; --max_faults 0 names all")
+    if verdict.num_faults > SHOWN_BY_CODE:
+        lines.append(f"faults: {counted(verdict.by_code)}")
+    if verdict.checked:
+        lines.append(f"checked: {', '.join(verdict.checked)}")
+    return lines
+
+
+def values(verdict: Verdict, seconds: float) -> dict[str, Any]:
+    """What --json prints."""
+    return {
+        "records": verdict.records,
+        "shards": verdict.shards,
+        "images": verdict.images,
+        "faults": verdict.num_faults,
+        "seconds": round(seconds, 3),
+        "decoder": verdict.decoder,
+        "by_code": verdict.by_code,
+        "details": verdict.to_json()["faults"],
+        "notes": list(verdict.notes),
+        "checked": list(verdict.checked),
+    }
+
+
+def text(verdict: Verdict, seconds: float) -> str:
+    """The last line for a person."""
+    faults = plural(verdict.num_faults, "fault") if verdict.num_faults else "no faults"
+    return f"{plural(verdict.records, 'record')}, {plural(verdict.shards, 'shard')}, {faults}, {seconds:.1f} s"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""Object stores on loopback ports: gcp-storage-emulator for ``gs://`` and moto's server for ``s3://``.
+
+Each fixture starts one server for the whole session, and skips with one line where its package is missing.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+import requests
+
+START_SECONDS = 60
+
+
+@dataclass
+class Emulator:
+    """A running server. scheme: of the uris that it serves. endpoint: its http:// address."""
+
+    scheme: str
+    endpoint: str
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def new_bucket(self) -> str:
+        """Make an empty bucket and give its name."""
+        name = f"bucket-{next(self._numbers)}"
+        if self.scheme == "gs":
+            requests.post(f"{self.endpoint}/storage/v1/b", json={"name": name}, timeout=30).raise_for_status()
+        else:
+            requests.put(f"{self.endpoint}/{name}", timeout=30).raise_for_status()
+        return name
+
+    def environment(self, endpoint: str | None = None) -> dict[str, str]:
+        """Variables that lead clients here, or to a proxy at another endpoint."""
+        endpoint = endpoint or self.endpoint
+        if self.scheme == "gs":
+            return {"STORAGE_EMULATOR_HOST": endpoint}
+        return {
+            "AWS_ENDPOINT_URL": endpoint,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+
+
+@pytest.fixture(scope="session")
+def gcs_server() -> Iterator[Emulator]:
+    """Cloud Storage, in the memory of another process."""
+    _need("gcp_storage_emulator", "gcp-storage-emulator")
+    port = free_port()
+    command = ["-m", "gcp_storage_emulator", "start", "--host", "127.0.0.1", "--port", str(port), "--in-memory"]
+    with running(command, port):
+        yield Emulator("gs", f"http://127.0.0.1:{port}")
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[Emulator]:
+    """S3, in the memory of another process."""
+    _need("moto", "moto[s3,server]")
+    _need("boto3", "boto3")
+    port = free_port()
+    with running(["-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], port):
+        yield Emulator("s3", f"http://127.0.0.1:{port}")
+
+
+@contextmanager
+def running(arguments: list[str], port: int) -> Iterator[None]:
+    """A Python process that serves on a port, ended with the block."""
+    with subprocess.Popen(
+        [sys.executable, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            _wait_for(port, process)
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def free_port() -> int:
+    """A loopback port that nothing listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server ended at once with {process.returncode}")
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise RuntimeError(f"the server did not start within {START_SECONDS} s")
+
+
+def _need(module: str, package: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        pytest.skip(f"needs {package}: pip install 'beam_tfrecord[test]'")

@@ -1,0 +1,327 @@
+"""Damaged images by the thousand: nothing crashes, hangs, or is stored that TensorFlow does not decode as stated.
+
+``python -m tests.fuzz_images --count 50000 --seed 0`` runs it at length (``make fuzz``); the suite runs a few thousand.
+A finding is written to ``--keep DIR`` with the options that it was found under.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import os
+import random
+import resource
+import struct
+import sys
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from beam_tfrecord.config import ImagePolicy
+from beam_tfrecord.errors import ImageError
+from beam_tfrecord.images import StoredImage, convert_image
+from tests import image_samples as samples
+
+# Small enough that a mutated header cannot ask for much, large enough for all seeds.
+MAX_PIXELS = 2_000_000
+SLOW_SECONDS = 5.0
+MORE_MEMORY = 600 * 2**20
+
+POLICIES: tuple[ImagePolicy, ...] = (
+    ImagePolicy(max_pixels=MAX_PIXELS),
+    ImagePolicy(max_pixels=MAX_PIXELS, validate="header"),
+    ImagePolicy(max_pixels=MAX_PIXELS, image_format="png"),
+    ImagePolicy(max_pixels=MAX_PIXELS, image_format="jpeg", background="black"),
+    ImagePolicy(max_pixels=MAX_PIXELS, image_format="raw", color="rgb"),
+    ImagePolicy(max_pixels=MAX_PIXELS, color="gray", resize=9, resize_mode="longest"),
+    ImagePolicy(max_pixels=MAX_PIXELS, resize="12x10", resize_mode="crop", orientation="ignore"),
+    ImagePolicy(max_pixels=MAX_PIXELS, resize="40x30", resize_mode="pad", color="rgb"),
+)
+
+
+def seeds() -> dict[str, bytes]:
+    """Some thirty small files, one of each kind that decoders treat differently."""
+    rgb, gray, rgba = (samples.gradient(33, 25, channels) for channels in (3, 1, 4))
+    deep = samples.gradient(19, 11, 3, "uint16")
+    image = samples.as_image(rgb)
+    palette = image.quantize(16)
+    frames = [samples.gradient(21, 17, 3, seed=seed) for seed in range(3)]
+    return {
+        "jpeg 4:2:0": samples.save(rgb, "JPEG", quality=80),
+        "jpeg 4:4:4": samples.save(rgb, "JPEG", quality=95, subsampling=0),
+        "jpeg progressive": samples.save(rgb, "JPEG", progressive=True),
+        "jpeg grey": samples.save(gray, "JPEG"),
+        "jpeg cmyk": samples.save(image.convert("CMYK"), "JPEG"),
+        "jpeg restarts": samples.save(rgb, "JPEG", restart_marker_blocks=2),
+        "jpeg turned": samples.save(rgb, "JPEG", exif=samples.exif(6), icc_profile=samples.swapped_profile()),
+        "mpo": samples.mpo([rgb, rgb]),
+        "png rgb": samples.png(rgb, 8, 2),
+        "png grey 1": samples.png(gray >> 7, 1, 0),
+        "png grey 16": samples.png(samples.gradient(20, 10, 1, "uint16"), 16, 0, transparency=b"\0\1"),
+        "png rgb 16": samples.png(deep, 16, 2, interlaced=True),
+        "png rgba": samples.png(rgba, 8, 6, before=samples.png_chunk(b"eXIf", samples.exif(3).tobytes()[6:])),
+        "png grey alpha": samples.png(rgba[:, :, 2:], 8, 4),
+        "png palette": samples.png(gray >> 4, 4, 3, palette=bytes(range(48)), transparency=b"\0\x80"),
+        "png interlaced": samples.png(gray >> 4, 8, 3, palette=bytes(range(48)), interlaced=True),
+        "apng": samples.apng(frames),
+        "gif": samples.save(palette, "GIF", transparency=3),
+        "gif animated": samples.save(
+            samples.as_image(frames[0]), "GIF", save_all=True, append_images=list(map(samples.as_image, frames[1:]))
+        ),
+        "webp lossy": samples.save(rgb, "WEBP", exif=samples.exif(6)),
+        "webp lossless": samples.save(rgba, "WEBP", lossless=True),
+        "webp animated": samples.save(
+            samples.as_image(frames[0]), "WEBP", save_all=True, append_images=list(map(samples.as_image, frames[1:]))
+        ),
+        "bmp": samples.save(rgb, "BMP"),
+        "bmp palette": samples.save(palette, "BMP"),
+        "tiff": samples.tiff(rgb),
+        "tiff 16": samples.tiff(deep, compression=8),
+        "tiff tiles": samples.tiff(rgb, tile=(16, 16), order=">", planar=True),
+        "tiff lzw": samples.save(rgb, "TIFF", compression="tiff_lzw", exif=samples.exif(5)),
+        "tiff jpeg": samples.save(rgb, "TIFF", compression="jpeg"),
+        "tiff g4": samples.save(image.convert("1"), "TIFF", compression="group4"),
+        "avif": samples.save(rgb, "AVIF", quality=50),
+        "jpeg 2000": samples.save(rgb, "JPEG2000"),
+        "ppm": samples.save(rgb, "PPM"),
+        "ico": samples.save(rgba, "ICO", sizes=[(16, 16), (24, 24)]),
+        "qoi": samples.save(rgb, "QOI"),
+        "tga": samples.save(rgba, "TGA", rle=True),
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Mutations. Each takes (data, random, another seed) to damaged data.
+
+Mutation = Callable[[bytes, random.Random, bytes], bytes]
+
+
+def flip_bits(data: bytes, rng: random.Random, other: bytes) -> bytes:
+    out = bytearray(data)
+    for _ in range(rng.choice((1, 1, 1, 2, 5))):
+        out[rng.randrange(len(out))] ^= 1 << rng.randrange(8)
+    return bytes(out)
+
+
+def flip_early(data: bytes, rng: random.Random, other: bytes) -> bytes:
+    out = bytearray(data)
+    out[rng.randrange(min(len(out), 200))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
+    return bytes(out)
+
+
+def cut(data: bytes, rng: random.Random, other: bytes) -> bytes:
+    return data[: rng.choice((rng.randrange(1, len(data)), len(data) - rng.randrange(1, min(20, len(data)))))]
+
+
+def cut_and_close(data: bytes, rng: random.Random, other: bytes) -> bytes:
+    tail = 2 if data.startswith(b"\xff\xd8") else 12
+    return data[: rng.randrange(1, len(data))] + data[-tail:]
+
+
+def take_out(data: bytes, rng: random.Random, other: bytes) -> bytes:
+    start = rng.randrange(len(data))
+    return data[:start] + data[start + rng.choice((1, 2, rng.randrange(1, 64))) :]
+
+
+def insert(data: bytes, rng: random.Random, other: bytes) -> bytes:
+    start = rng.randrange(len(data))
+    return (
+        data[:start]
+        + rng.choice((rng.randbytes(rng.randrange(1, 20)), b"\xff\xd9", b"\xff\xda", b"\0" * 9))
+        + data[start:]
+    )
+
+
+def splice(data: bytes, rng: random.Random, other: bytes) -> bytes:
+    return data[: rng.randrange(1, len(data))] + other[rng.randrange(len(other)) :]
+
+
+def append(data: bytes, rng: random.Random, other: bytes) -> bytes:
+    return data + rng.choice((b"\0", rng.randbytes(30), other, b"\xff\xd9"))
+
+
+def number(data: bytes, rng: random.Random, other: bytes) -> bytes:
+    """A number of two or four bytes, somewhere near the start, becomes extreme."""
+    out = bytearray(data)
+    position = rng.randrange(min(len(out), 400))
+    value = rng.choice((0, 1, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 0x10000, rng.randrange(70000)))
+    packed = struct.pack(rng.choice("<>") + "I", value)
+    packed = rng.choice((packed, packed[:2], packed[2:]))
+    out[position : position + len(packed)] = packed
+    return bytes(out)
+
+
+def rewrite_chunk(data: bytes, rng: random.Random, other: bytes) -> bytes:
+    """A chunk of a PNG is damaged, moved, copied or left out, with checksums that fit."""
+    if not data.startswith(samples.PNG_SIGNATURE):
+        return flip_bits(data, rng, other)
+    chunks = list(_png_chunks(data))
+    index = rng.randrange(len(chunks))
+    kind, content = chunks[index]
+    step = rng.randrange(6)
+    if step == 0 and content:
+        content = flip_bits(content, rng, other)
+    elif step == 1:
+        chunks.insert(rng.randrange(len(chunks) + 1), (kind, content))
+    elif step == 2:
+        kind = (
+            bytes(kind[:3]) + bytes([kind[3] ^ 0x20]) if rng.random() < 0.5 else rng.choice((b"tRNS", b"PLTE", b"IDAT"))
+        )
+    elif step == 3:
+        content = content[: rng.randrange(len(content) + 1)]
+    elif step == 4:
+        content += rng.randbytes(rng.randrange(1, 9))
+    if step != 1:
+        chunks[index : index + 1] = [] if step == 5 else [(kind, content)]
+    return samples.PNG_SIGNATURE + b"".join(samples.png_chunk(*chunk) for chunk in chunks)
+
+
+def rewrite_pixels(data: bytes, rng: random.Random, other: bytes) -> bytes:
+    """The pixel data of a PNG is damaged before it is compressed, or its stream after, with checksums that fit."""
+    if not data.startswith(samples.PNG_SIGNATURE):
+        return number(data, rng, other)
+    chunks = list(_png_chunks(data))
+    bodies = [index for index, (kind, _) in enumerate(chunks) if kind == b"IDAT"]
+    if not bodies:
+        return flip_bits(data, rng, other)
+    try:
+        pixels = zlib.decompress(b"".join(chunks[index][1] for index in bodies))
+    except zlib.error:  # damaged already
+        return flip_bits(data, rng, other)
+    damage = rng.choice((flip_bits, cut, take_out, append, lambda d, *_: d))
+    stream = zlib.compress(damage(pixels, rng, other)[:5000])
+    if rng.random() < 0.3:
+        stream = rng.choice((flip_bits, cut, append))(stream, rng, other)
+    middle = rng.randrange(len(stream) + 1)
+    new = [(b"IDAT", stream[:middle]), (b"IDAT", stream[middle:])]
+    chunks[bodies[0] : bodies[-1] + 1] = new
+    return samples.PNG_SIGNATURE + b"".join(samples.png_chunk(*chunk) for chunk in chunks)
+
+
+def _png_chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    position = 8
+    while position + 12 <= len(data):
+        (length,) = struct.unpack_from(">I", data, position)
+        yield data[position + 4 : position + 8], data[position + 8 : position + 8 + length]
+        position += 12 + length
+
+
+MUTATIONS: tuple[Mutation, ...] = (
+    flip_bits,
+    flip_bits,
+    flip_early,
+    cut,
+    cut_and_close,
+    take_out,
+    insert,
+    splice,
+    append,
+    number,
+    rewrite_chunk,
+    rewrite_pixels,
+)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One damaged file, and how it came about."""
+
+    seed_name: str
+    mutation: str
+    data: bytes
+
+
+def mutants(count: int, seed: int) -> Iterator[Mutant]:
+    """Damaged files, the same for the same seed."""
+    rng = random.Random(seed)
+    pool = seeds()
+    names = list(pool)
+    for _ in range(count):
+        # JPEG and PNG are what is kept byte for byte: half of all mutants are of them.
+        name = rng.choice([n for n in names if n.startswith(("jpeg", "png"))] if rng.random() < 0.5 else names)
+        mutation = rng.choice(MUTATIONS)
+        data = mutation(pool[name], rng, pool[rng.choice(names)])
+        if rng.random() < 0.15 and data:
+            data = rng.choice(MUTATIONS)(data, rng, pool[rng.choice(names)]) if len(data) > 1 else data
+        yield Mutant(name, mutation.__name__, data)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The judge.
+
+
+def fault_of(stored: StoredImage, may_be_damaged: bool = False) -> str | None:
+    """What is wrong with a stored image, by TensorFlow; None when it is what it says.
+
+    may_be_damaged: only its header was looked at, so that it may turn out not to decode.
+    """
+    import tensorflow as tf
+
+    stated = (stored.height, stored.width, stored.channels)
+    if stored.format == "raw":
+        size = int(np.prod(stated)) * np.dtype(stored.dtype).itemsize
+        return None if len(stored.data) == size else f"{len(stored.data)} bytes for {stated} {stored.dtype}"
+    try:
+        shape = tuple(tf.io.decode_image(stored.data).shape)
+    except tf.errors.InvalidArgumentError as error:
+        return None if may_be_damaged else f"TensorFlow refuses it: {error.message[-200:]}"
+    return None if shape == stated else f"TensorFlow decodes {shape}, stated are {stated}"
+
+
+def run(count: int, seed: int, keep: Path | None = None) -> tuple[list[str], Counter[str]]:
+    """(faults, how many ended how) of ``count`` mutants, each under one of the policies (the default one half of the
+    time)."""
+    rng = random.Random(seed + 1)
+    faults: list[str] = []
+    ends: Counter[str] = Counter()
+    for index, mutant in enumerate(mutants(count, seed)):
+        policy = POLICIES[0] if rng.random() < 0.5 else rng.choice(POLICIES)
+        started = time.monotonic()
+        try:
+            stored = convert_image(mutant.data, policy)
+        except ImageError as error:
+            ends[error.code] += 1
+            fault = f"an address in the message: {error.message}" if " at 0x" in error.message else None
+        except Exception as error:
+            fault = f"{type(error).__name__}: {error}"
+        else:
+            ends["stored"] += 1
+            fault = fault_of(stored, may_be_damaged=policy.validate == "header")
+        seconds = time.monotonic() - started
+        if seconds > SLOW_SECONDS:
+            fault = f"took {seconds:.1f} s"
+        if fault:
+            faults.append(f"mutant {index} ({mutant.mutation} of {mutant.seed_name}) under {policy.to_json()}: {fault}")
+            if keep:
+                keep.mkdir(parents=True, exist_ok=True)
+                (keep / f"{seed}-{index}.bin").write_bytes(mutant.data)
+    return faults, ends
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, help="folder for the mutants that show a fault")
+    arguments = parser.parse_args()
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    faulthandler.enable()  # a crash of a decoder shows where it was
+    fault_of(convert_image(seeds()["png rgb"], POLICIES[0]))  # loads TensorFlow, whose memory does not count
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    faults, ends = run(arguments.count, arguments.seed, arguments.keep)
+    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+    if more > MORE_MEMORY:
+        faults.append(f"took {more / 2**20:.0f} MiB more memory")
+    for fault in faults:
+        print(fault)
+    print(f"{arguments.count} mutants, {len(faults)} faults, {more / 2**20:.0f} MiB more; {dict(ends.most_common())}")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

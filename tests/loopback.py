@@ -1,0 +1,122 @@
+"""A scripted HTTP server on a loopback port."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass
+class Answer:
+    """What the server sends. length: of the Content-Length header, when it is not that of the body; None: no header.
+
+    drip: seconds between single bytes. is_reset: the connection is reset instead.
+    """
+
+    status: int = 200
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    length: int | None = -1
+    drip: float = 0.0
+    wait: float = 0.0
+    is_reset: bool = False
+
+
+@dataclass
+class Request:
+    """What a client sent. path: exactly as it stood in the request line."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+Script = Callable[[Request], Answer]
+
+
+class Server(ThreadingHTTPServer):
+    """The server; it remembers every request."""
+
+    daemon_threads = True
+
+    def __init__(self, script: Script, context: ssl.SSLContext | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.script = script
+        self.seen: list[Request] = []
+        self.stopping = threading.Event()
+        self.scheme = "http"
+        if context is not None:
+            self.scheme = "https"
+            self.socket = context.wrap_socket(self.socket, server_side=True)
+
+    @property
+    def url(self) -> str:
+        """Address without a slash at its end."""
+        return f"{self.scheme}://localhost:{self.server_address[1]}"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients may go away in the middle; nothing to report."""
+
+
+@contextmanager
+def serving(script: Script, context: ssl.SSLContext | None = None) -> Iterator[Server]:
+    """A running server."""
+    server = Server(script, context)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.stopping.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def _serve(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        request = Request(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body)
+        self.server.seen.append(request)
+        answer = self.server.script(request)
+        self.server.stopping.wait(answer.wait)
+        if answer.is_reset:
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close_connection = True
+            return
+        self.send_response_only(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        if answer.length is None:
+            self.send_header("Connection", "close")
+        else:
+            self.send_header("Content-Length", str(len(answer.body) if answer.length < 0 else answer.length))
+        self.end_headers()
+        if self.command != "HEAD":
+            self._send_body(answer)
+        if answer.length is None or answer.length > len(answer.body):  # the client shall see the end
+            self.close_connection = True
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve  # noqa: N815 - the base class names them
+
+    def _send_body(self, answer: Answer) -> None:
+        if not answer.drip:
+            self.wfile.write(answer.body)
+            return
+        for byte in answer.body:
+            if self.server.stopping.wait(answer.drip):
+                return
+            self.wfile.write(bytes([byte]))
+
+    def log_message(self, format: str, *args: object) -> None:
+        """No log on stderr."""

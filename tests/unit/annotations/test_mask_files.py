@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import contextlib
+import io
+import struct
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from beam_tfrecord.annotations.instance_map import InstanceMapKind
+from beam_tfrecord.annotations.mask_file import MaskFile
+from beam_tfrecord.annotations.semantic_mask import SemanticMaskKind
+from beam_tfrecord.elements import Member
+from beam_tfrecord.errors import AnnotationError
+from beam_tfrecord.geometry import PixelFrame
+from tests.annotation_tools import (
+    UPRIGHT,
+    make_placement,
+    make_schema,
+    nearest,
+    parse,
+    pixels,
+    png,
+    still,
+    through_tensorflow,
+    turned,
+)
+
+KIND = SemanticMaskKind()
+INDICES = np.zeros((6, 8), np.uint8)
+INDICES[1:4, 2:7] = 15
+INDICES[0] = 255
+
+
+def encoded(image: Image.Image, form: str = "PNG", **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, form, **options)
+    return buffer.getvalue()
+
+
+def palette_png(indices: Any = INDICES) -> bytes:
+    """As VOC has it: colours that say nothing, indices that do."""
+    height, width = indices.shape
+    image = Image.frombytes("P", (width, height), indices.tobytes())
+    image.putpalette([(37 * place + 11) % 256 for place in range(768)])
+    return encoded(image)
+
+
+def grey_png(bits: int, indices: Any) -> bytes:
+    """A grey PNG of few bits per sample, written by hand: Pillow does not write it."""
+    height, width = indices.shape
+    rows = b""
+    for row in indices:
+        packed = int("".join(f"{value:0{bits}b}" for value in row).ljust(-(-width * bits // 8) * 8, "0"), 2)
+        rows += b"\0" + packed.to_bytes(-(-width * bits // 8), "big")
+
+    def chunk(name: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+    header = struct.pack(">IIBBBBB", width, height, bits, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def place(data: bytes, frame: PixelFrame, **named: Any) -> MaskFile:
+    return KIND.place(MaskFile("m.png"), make_placement(frame, files={"m.png": data}, **named))
+
+
+def test_the_field_is_a_path() -> None:
+    assert parse(KIND, {"mask": "masks/a.png"}) == MaskFile("masks/a.png")
+    assert parse(InstanceMapKind(), {"mask": "a.png"}) is None
+    member = Member("a.zip", ("m.png",))
+    assert parse(KIND, {"mask": "m.png", "mask_member": member}) == MaskFile("m.png", member)
+
+
+def test_palette_indices_are_what_tensorflow_decodes() -> None:
+    placed = place(palette_png(), still(8, 6))
+    assert np.array_equal(pixels(placed.png), INDICES)
+    schema = make_schema(["semantic_mask"])
+    parsed = through_tensorflow({"semantic_mask": placed}, schema)
+    assert parsed == {"image/segmentation/class/encoded": placed.png, "image/segmentation/class/format": b"png"}
+
+
+def test_values_of_16_bits_are_kept() -> None:
+    import tensorflow as tf
+
+    deep = np.arange(48, dtype=np.uint16).reshape(6, 8) * 1000
+    stored = place(png(deep), still(8, 6)).png
+    assert np.array_equal(tf.io.decode_png(stored, dtype=tf.uint16).numpy()[..., 0], deep)
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (png(INDICES), INDICES),
+        (png(np.arange(144, dtype=np.uint8).reshape(6, 8, 3)), np.arange(144).reshape(6, 8, 3)),
+        (encoded(Image.fromarray(INDICES > 0)), (INDICES > 0).astype(np.uint8)),
+        (encoded(Image.fromarray(INDICES).convert("LA")), INDICES),
+        (encoded(Image.fromarray(INDICES), "BMP"), INDICES),
+        (encoded(Image.fromarray(INDICES), "TIFF"), INDICES),
+        (encoded(Image.merge("RGBA", [Image.fromarray(INDICES)] * 4)), np.stack([INDICES] * 3, axis=-1)),
+    ],
+)
+def test_other_masks_keep_their_values(data: bytes, expected: Any) -> None:
+    assert np.array_equal(pixels(place(data, still(8, 6)).png), expected)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4])
+def test_grey_values_of_few_bits_are_not_stretched(bits: int) -> None:
+    indices = np.arange(48).reshape(6, 8) % (1 << bits)
+    data = grey_png(bits, indices)
+    with Image.open(io.BytesIO(data)) as image:
+        assert image.size == (8, 6)
+    assert np.array_equal(pixels(place(data, still(8, 6)).png), indices)
+
+
+@pytest.mark.parametrize("orientation", range(2, 9))
+def test_a_mask_turns_with_its_image(orientation: int) -> None:
+    placed = place(palette_png(), turned(orientation, 8, 6))
+    expected = Image.fromarray(INDICES).transpose(UPRIGHT[orientation])
+    assert np.array_equal(pixels(placed.png), np.asarray(expected))
+
+
+@pytest.mark.parametrize("orientation", [5, 6, 7, 8])
+def test_a_mask_of_the_turned_picture_stays_as_it_is(orientation: int) -> None:
+    upright = np.ascontiguousarray(INDICES.T)
+    assert np.array_equal(pixels(place(palette_png(upright), turned(orientation, 8, 6)).png), upright)
+
+
+def test_where_the_size_does_not_tell_the_frame_of_the_annotation_does() -> None:
+    square = np.zeros((8, 8), np.uint8)
+    square[1, 2] = 7
+    frame = turned(6, 8, 8)
+    assert np.array_equal(pixels(place(png(square), frame, is_upright=True).png), square)
+    assert np.array_equal(pixels(place(png(square), frame).png), np.rot90(square, -1))
+
+
+def test_resizing_takes_the_nearest_value() -> None:
+    frame = PixelFrame(8, 6, 16, 12, scale_x=2, scale_y=2)
+    found = pixels(place(palette_png(), frame).png)
+    assert np.array_equal(found, nearest(INDICES, frame))
+    assert set(np.unique(found)) == {0, 15, 255}
+    colours = np.arange(144, dtype=np.uint8).reshape(6, 8, 3)
+    assert np.array_equal(pixels(place(png(colours), frame).png), colours.repeat(2, axis=0).repeat(2, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"<html>", "no image"),
+        (palette_png()[:60], "does not decode"),
+        (encoded(Image.fromarray(INDICES), "JPEG"), "save it as PNG"),
+        (encoded(Image.fromarray(INDICES), "TIFF", compression="jpeg"), "save it as PNG"),
+        (png(INDICES[:, :7]), "7x6 pixels, the image 8x6"),
+        (encoded(Image.fromarray(INDICES.astype(np.float32)), "TIFF"), "whole numbers"),
+        (encoded(Image.fromarray(INDICES.astype(np.int32) + 70_000), "TIFF"), "beyond 16 bits"),
+    ],
+)
+def test_what_is_no_mask_of_the_image_is_told(data: bytes, told: str) -> None:
+    with pytest.raises(AnnotationError) as caught:
+        place(data, still(8, 6))
+    assert caught.value.code == "bad_mask"
+    assert told in caught.value.message
+
+
+def test_a_huge_mask_is_refused_by_its_header() -> None:
+    bomb = encoded(Image.new("1", (20_000, 8_000)))
+    limit, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None  # as the package sets it
+    try:
+        with pytest.raises(AnnotationError, match="20000x8000"):
+            place(bomb, still(8, 6))
+    finally:
+        Image.MAX_IMAGE_PIXELS = limit
+
+
+@pytest.mark.filterwarnings("ignore")  # Pillow remarks on damage; the package sets these off
+@pytest.mark.parametrize("form", ["PNG", "GIF", "BMP", "TIFF", "PPM"])
+def test_damaged_masks_are_told_and_never_crash(form: str) -> None:
+    data = encoded(Image.fromarray(INDICES), form)
+    random = np.random.default_rng(7)
+    for _ in range(300):
+        mutant = bytearray(data[: random.integers(1, len(data) + 1)])
+        for place_of_bit in random.integers(0, len(mutant), 2):
+            mutant[place_of_bit] ^= 1 << int(random.integers(0, 8))
+        with contextlib.suppress(AnnotationError):
+            assert pixels(place(bytes(mutant), still(8, 6)).png).shape[:2] == (6, 8)
+
+
+def test_an_item_without_a_mask_has_an_empty_value_and_the_dataset_says_so() -> None:
+    value = parse(KIND, {"mask": ""})
+    assert KIND.facets(MaskFile("a.png")) == ("semantic_mask",)
+    assert KIND.facets(value) == ("semantic_mask", "semantic_mask/partial")
+    schema = make_schema(KIND.facets(value))
+    for annotations in ({}, {"semantic_mask": KIND.place(value, make_placement(still(8, 6)))}):
+        assert through_tensorflow(annotations, schema) == {
+            "image/segmentation/class/encoded": b"",
+            "image/segmentation/class/format": b"",
+        }
+    assert KIND.spec(schema)[0].role == "scalar"
+    assert KIND.spec(make_schema(["semantic_mask"]))[0].role == "image"
+
+
+def test_an_instance_map_has_keys_of_its_own() -> None:
+    kind = InstanceMapKind()
+    value = kind.place(MaskFile("m.png"), make_placement(still(8, 6), files={"m.png": palette_png()}))
+    parsed = through_tensorflow({"instance_map": value}, make_schema(["instance_map"]))
+    assert np.array_equal(pixels(parsed["image/segmentation/object/encoded"]), INDICES)

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from beam_tfrecord.annotations.base import Vocabulary
+from beam_tfrecord.annotations.label import LabelKind
+from beam_tfrecord.blocks import REJECTS, BlockItem
+from beam_tfrecord.config import ConvertConfig, ShardConfig
+from beam_tfrecord.elements import Entry, Finding, RejectedRow
+from beam_tfrecord.errors import ConfigError, ManifestError
+from beam_tfrecord.manifests.base import Source
+from beam_tfrecord.planning import DatasetPlan, plan_dataset, plan_shard_counts, plan_vocabulary
+from beam_tfrecord.survey import BlockBuilder, Survey, merge_surveys, natural_key
+
+NO_SOURCES: tuple[Source, ...] = ()
+
+
+def config(**options: object) -> ConvertConfig:
+    return ConvertConfig.from_options({"input": "in", "output": "out", **options})
+
+
+def entry(number: int, label: str = "cat", split: str | None = None, group: str | None = None) -> Entry:
+    name = f"{number}.jpg"
+    value = LabelKind().parse({"label": label}, config(), lambda code, message: None)
+    return Entry(name, f"data.csv:{number + 2}", f"/x/{name}", name, split, group, {"label": value})
+
+
+def blocks_of(
+    entries: list[Entry | RejectedRow], options: ConvertConfig, size: int = 7
+) -> tuple[Survey, list[BlockItem]]:
+    surveys, items = [], []
+    for start in range(0, len(entries), size):
+        builder = BlockBuilder(options.splits, 0)
+        for item in entries[start : start + size]:
+            builder.add(item)
+        surveys.append(builder.survey())
+        items.extend(builder.items)
+    return merge_surveys(surveys), items
+
+
+def plan_of(entries: list[Entry | RejectedRow], options: ConvertConfig) -> tuple[DatasetPlan, list[BlockItem]]:
+    survey, items = blocks_of(entries, options)
+    return plan_dataset(survey, NO_SOURCES, None, options, lambda uris: dict.fromkeys(uris, 100)), items
+
+
+def placed(entries: list[Entry | RejectedRow], options: ConvertConfig) -> dict[tuple[str, int], int]:
+    plan, items = plan_of(entries, options)
+    return dict(Counter(plan.place(item, options) for item in items))
+
+
+@pytest.mark.parametrize(("count", "shards"), [(100, 4), (101, 4), (3, 8), (1, 1), (1000, 16)])
+def test_shards_are_even_and_never_empty(count: int, shards: int) -> None:
+    sizes = placed([entry(n) for n in range(count)], config(num_shards=shards))
+    assert len(sizes) == min(count, shards)
+    assert sum(sizes.values()) == count
+    assert max(sizes.values()) - min(sizes.values()) <= 1
+
+
+def test_the_plan_does_not_depend_on_the_order_of_arrival() -> None:
+    options = config(num_shards=5, splits="train=0.8,validation=0.2", stratify=True)
+    entries = [entry(n, "ab"[n % 2]) for n in range(200)]
+    plan, items = plan_of(entries, options)
+    shuffled = random.Random(1).sample(entries, len(entries))
+    other, other_items = plan_of(shuffled, options)
+    assert other.splits == plan.splits
+    assert other.strata == plan.strata
+    assert {item.payload: other.place(item, options) for item in other_items} == {
+        item.payload: plan.place(item, options) for item in items
+    }
+
+
+def test_stratified_splits_keep_the_shares_of_every_class() -> None:
+    options = config(splits="train=0.8,validation=0.1,test=0.1", stratify=True)
+    labels = ["common"] * 400 + ["rare"] * 10 + ["scarce"] * 3 + ["single"]
+    entries = [entry(n, label) for n, label in enumerate(labels)]
+    plan, items = plan_of(entries, options)
+    found: dict[str, Counter[str]] = {}
+    for item in items:
+        found.setdefault(item.stratum, Counter())[plan.place(item, options)[0]] += 1
+    assert found["common"] == {"train": 320, "validation": 40, "test": 40}
+    assert found["rare"] == {"train": 8, "validation": 1, "test": 1}
+    assert found["scarce"] == {"train": 1, "validation": 1, "test": 1}
+    assert sum(found["single"].values()) == 1
+    for name, split in plan.splits.items():
+        assert split.num_entries == sum(counts[name] for counts in found.values())
+
+
+def test_a_group_never_straddles_splits() -> None:
+    options = config(splits="train=0.5,validation=0.5")
+    plan, items = plan_of([entry(n, group=f"g{n // 4}") for n in range(400)], options)
+    by_group: dict[int, set[str]] = {}
+    for number, item in enumerate(items):
+        by_group.setdefault(number // 4, set()).add(plan.place(item, options)[0])
+    assert all(len(splits) == 1 for splits in by_group.values())
+    assert len(set().union(*by_group.values())) == 2
+
+
+def test_rejects_are_planned_beside_the_records() -> None:
+    reject = RejectedRow(Finding("data.csv:9", "", "parse", "bad_row", "the image cell is empty"))
+    sizes = placed([entry(0), reject, reject], config())
+    assert sizes == {("train", 0): 1, (REJECTS, 0): 2}
+
+
+def test_an_id_in_two_splits_is_noticed() -> None:
+    plan, _ = plan_of([entry(1, split="train"), entry(1, split="test"), entry(2, split="train")], config())
+    assert list(plan.straddling.values()) == ["test"]
+
+
+def test_shards_follow_the_size_of_the_images() -> None:
+    survey, _ = blocks_of([entry(n) for n in range(1000)], config())
+    sizes = plan_dataset(survey, NO_SOURCES, None, config(shard_size="1MB"), lambda uris: dict.fromkeys(uris, 9600))
+    assert sizes.splits["train"].num_shards == 10  # 1000 * (9600 + 400) bytes
+
+
+def test_images_that_are_nowhere_are_told_at_once() -> None:
+    survey, _ = blocks_of([entry(n) for n in range(12)], config())
+    sources = [Source("data.csv", "csv", None, "/data/wrong")]
+    with pytest.raises(ManifestError, match=r"^0 of 12 images exist in /data/wrong .*--images"):
+        plan_dataset(survey, sources, None, config(), lambda uris: {})
+    assert plan_dataset(survey, sources, None, config(max_rejects="100%"), lambda uris: {}).survey.rows == 12
+
+
+def test_shards_are_shared_out_by_records() -> None:
+    records = {"train": 80, "validation": 10, "test": 10}
+    assert plan_shard_counts(records, 1.0, ShardConfig(num_shards=10)) == {"train": 8, "validation": 1, "test": 1}
+    assert plan_shard_counts(records, 1.0, ShardConfig(num_shards=2)) == {"train": 1, "validation": 1, "test": 1}
+    asked = ShardConfig(num_shards="train=16,validation=20")
+    assert plan_shard_counts(records, 1.0, asked) == {"train": 16, "validation": 10, "test": 1}
+
+
+def test_shards_of_a_split_without_rows_are_a_mistake() -> None:
+    with pytest.raises(ConfigError, match=r"'valid'.*did you mean 'validation'"):
+        plan_shard_counts({"train": 1, "validation": 1}, 1.0, ShardConfig(num_shards="valid=2"))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def source(labels: tuple[str, ...] | None, ids: tuple[int, ...] | None = None, uri: str = "a") -> Source:
+    return Source(uri, "coco", None, "", labels=labels, category_ids=ids)
+
+
+def test_labels_are_sorted_by_code_point() -> None:
+    survey = Survey(labels={"b": 1, "B": 5, "ä": 1, "a": 2})
+    assert plan_vocabulary(survey, [], None, 0, False).names == ("B", "a", "b", "ä")
+
+
+def test_given_labels_keep_their_order() -> None:
+    vocabulary = plan_vocabulary(Survey(labels={"x": 1}), [], ("z", "x"), 1, False)
+    assert vocabulary == Vocabulary(("z", "x"), 1)
+    assert vocabulary.id_of("x") == 2
+
+
+def test_category_ids_are_made_dense_or_kept() -> None:
+    sources = [source(("person", "cat"), (1, 17)), source(("person", "dog"), (1, 18), "b")]
+    dense = plan_vocabulary(Survey(), sources, None, 1, False)
+    assert (dense.names, dense.ids) == (("person", "cat", "dog"), (1, 2, 3))
+    kept = plan_vocabulary(Survey(), sources, None, 1, True)
+    assert (kept.names, kept.ids) == (("person", "cat", "dog"), (1, 17, 18))
+
+
+def test_inputs_that_disagree_about_a_category_are_named() -> None:
+    with pytest.raises(ManifestError, match=r"category 1 is 'person' in a and 'people' in b"):
+        plan_vocabulary(Survey(), [source(("person",), (1,)), source(("people",), (1,), "b")], None, 1, False)
+
+
+def test_origins_sort_by_their_numbers() -> None:
+    assert sorted(["a.csv:10", "a.csv:9", "a.csv:100"], key=natural_key) == ["a.csv:9", "a.csv:10", "a.csv:100"]
