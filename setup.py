@@ -8,7 +8,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 ROOT = Path(__file__).resolve().parent
-BEAM = ">=2.60,<3"
+BEAM = ">=2.74,<3"  # the first that allows google-cloud-storage 3
 
 
 def version() -> str:
@@ -30,7 +30,7 @@ REQUIRED = [
     f"apache-beam[gcp]{BEAM}",
     "google-api-core>=2,<3",
     "google-auth>=2,<3",
-    "google-cloud-storage>=2.18,<4",
+    "google-cloud-storage>=3,<4",
     "google-crc32c>=1.7,<2",
     "jinja2>=3.1,<4",
     "markupsafe>=2.1,<4",
@@ -40,16 +40,16 @@ REQUIRED = [
     "pyyaml>=6,<7",
     "requests>=2.32,<3",
     "simplejpeg>=1.8,<2",
-    "tenacity>=8.2,<10",
+    "tenacity>=9,<10",
     "tqdm>=4.66,<5",
-    "urllib3>=1.26,<3",
+    "urllib3>=2.2,<3",
 ]
 
 TENSORFLOW = ["tensorflow>=2.16,<3"]
 TFDS = ["tensorflow-datasets>=4.9.7,<5"]
 PARQUET = ["pyarrow>=14,<26"]
 PANDAS = ["pandas>=2.0,<4"]
-AWS = [f"apache-beam[aws]{BEAM}", "boto3>=1.26,<2"]
+AWS = [f"apache-beam[aws]{BEAM}", "boto3>=1.36,<2"]
 AZURE = [f"apache-beam[azure]{BEAM}"]
 HADOOP = [f"apache-beam[hadoop]{BEAM}"]
 COCO = ["pycocotools>=2.0.7,<3"]
@@ -65,6 +65,7 @@ TEST = [
     *COCO,
     *HEIF,
     *ARRAY_RECORD,
+    "cryptography>=42",
     "gcp-storage-emulator>=2022.6.11",
     "hypothesis>=6.100,<7",
     "moto[s3,server]>=5,<6",

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from beam_tfrecord.manifests import register_format
     from beam_tfrecord.planning import DatasetPlan
     from beam_tfrecord.publishing import Summary
+    from beam_tfrecord.reading.loader import load
+    from beam_tfrecord.reading.options import LoadOptions
+    from beam_tfrecord.reading.reader import Reader, read
     from beam_tfrecord.transforms.dataset import ConvertDataset
     from beam_tfrecord.transforms.encoding import EncodeExamples
     from beam_tfrecord.transforms.reading import ReadManifest
@@ -51,8 +54,10 @@ _PLACES = {
     "Frame": "elements",
     "ImageError": "errors",
     "Job": "job",
+    "LoadOptions": "reading.options",
     "ManifestError": "errors",
     "ReadManifest": "transforms.reading",
+    "Reader": "reading.reader",
     "RejectedRow": "elements",
     "Row": "elements",
     "RowError": "errors",
@@ -61,8 +66,10 @@ _PLACES = {
     "Summary": "publishing",
     "WriteShards": "transforms.shards",
     "convert": "api",
+    "load": "reading.loader",
     "plan_job": "job",
     "prepare": "api",
+    "read": "reading.reader",
     "register_format": "manifests",
     "register_kind": "annotations",
 }
@@ -82,8 +89,10 @@ __all__ = [
     "Frame",
     "ImageError",
     "Job",
+    "LoadOptions",
     "ManifestError",
     "ReadManifest",
+    "Reader",
     "RejectedRow",
     "Row",
     "RowError",
@@ -93,8 +102,10 @@ __all__ = [
     "WriteShards",
     "__version__",
     "convert",
+    "load",
     "plan_job",
     "prepare",
+    "read",
     "register_format",
     "register_kind",
 ]

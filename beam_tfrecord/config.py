@@ -553,6 +553,12 @@ class OutputConfig(ConfigSection):
     )
     overwrite: bool = option(False, "replace the dataset that is there", parse=parse_flag, decides_bytes=False)
     index: bool = option(False, "write an index file beside each shard", parse=parse_flag, decides_bytes=False)
+    array_record: bool = option(
+        False,
+        "write the records of each shard to an ArrayRecord file as well, which tfds.data_source reads",
+        parse=parse_flag,
+        decides_bytes=False,
+    )
     name: str | None = option(
         None,
         "name of the dataset in its metadata (default: from the output folder)",

@@ -94,7 +94,10 @@ class EntryParser:
         member: Member | None = fields.get("member")
         if member is not None:
             return "!/".join((member.archive, *member.path)), filename
-        return self.join(self.source.base, filename), filename
+        try:
+            return self.join(self.source.base, filename), filename
+        except ValueError as error:
+            raise RowError("unsafe_path", f"{filename!r}: {error}") from None
 
     def _label_in_path(self, filename: str) -> str:
         assert self._pattern is not None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from beam_tfrecord.array_record_files import check_array_record
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.entries import EntryParser
 from beam_tfrecord.errors import ConfigError, ManifestError
@@ -38,6 +39,8 @@ def prepare_job(config: ConvertConfig, storage: Storage, rows: Sequence[Mapping[
     rows: given in memory, in place of the inputs.
     """
     config = replace(config, output=replace(config.output, output=_without_slash(config.output.output)))
+    if config.output.array_record:
+        check_array_record()
     sources = (describe_rows(rows, config.manifest),) if rows is not None else describe_inputs(storage, config.manifest)
     return Job(config, tuple(sources), read_labels(config, storage))
 

@@ -33,9 +33,9 @@ from beam_tfrecord.records import record_specs
 from beam_tfrecord.report import build_report
 from beam_tfrecord.staging import read_lines, staged_shard, staging_folder
 from beam_tfrecord.statistics import merge_statistics
-from beam_tfrecord.storage import Storage, name_of
+from beam_tfrecord.storage import Storage, name_of, public_uri
 from beam_tfrecord.survey import natural_key
-from beam_tfrecord.tfrecord import INDEX_SUFFIX, shard_name
+from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_name, shard_name
 
 PUBLISHED, WITHHELD, EMPTY = "published", "withheld", "empty"
 
@@ -76,6 +76,7 @@ class StagedFile:
     num_bytes: int
     payload_bytes: int
     crc32c: str
+    array_record_path: str = ""
 
 
 def staged_files(infos: Iterable[ShardInfo], output: str) -> list[StagedFile]:
@@ -89,6 +90,7 @@ def staged_files(infos: Iterable[ShardInfo], output: str) -> list[StagedFile]:
             info.num_bytes,
             info.payload_bytes,
             info.crc32c,
+            staged_shard(output, info.split, info.index).array_record,
         )
         for info in infos
         if info.path
@@ -229,12 +231,20 @@ def describe(
         classes=classes,
         formats=formats,
         rows_by_input={
-            source.uri: plan.survey.rows_by_input.get(number, 0) for number, source in enumerate(job.sources)
+            public_uri(source.uri): plan.survey.rows_by_input.get(number, 0) for number, source in enumerate(job.sources)
         },
-        options=job.config.to_json(),
+        options=public_options(job.config),
         status=status,
+        has_array_record=job.config.output.array_record,
         statistics=merge_statistics((file_of.get(info.path, ""), info.statistics) for info in infos),
     )
+
+
+def public_options(config: ConvertConfig) -> dict[str, Any]:
+    """The options as they may be shown: without the queries of signed urls."""
+    options = config.to_json()
+    options["input"] = [{**place, "uri": public_uri(place["uri"])} for place in options["input"]]
+    return options
 
 
 def dataset_name(config: ConvertConfig) -> str:
@@ -251,6 +261,8 @@ def publish_files(
     names = (
         [shard.file for shard in shards] + [shard.file + INDEX_SUFFIX for shard in shards if with_index] + list(files)
     )
+    if config.output.array_record:
+        names += [array_record_name(shard.file) for shard in shards]
     old = dataset_file_names(output, storage)
     staging = staging_folder(output)
     storage.write_bytes(f"{staging}/{PUBLISHING}", json.dumps(sorted({*names, *old, REPORT})).encode())
@@ -261,6 +273,8 @@ def publish_files(
         storage.rename(shard.staged.path, f"{output}/{shard.file}")
         if with_index:
             storage.rename(shard.staged.index_path, f"{output}/{shard.file}{INDEX_SUFFIX}")
+        if config.output.array_record:
+            storage.rename(shard.staged.array_record_path, f"{output}/{array_record_name(shard.file)}")
     for name in sorted(set(files) - {DATASET_INFO}):
         storage.write_bytes(f"{output}/{name}", files[name])
     write_report(output, storage)
@@ -294,6 +308,8 @@ def _files_named(conversion: Mapping[str, Any]) -> Iterator[str]:
         for shard in split.get("shards", ()):
             yield shard["file"]
             yield shard["file"] + INDEX_SUFFIX
+            if parse_shard_name(shard["file"]) is not None:
+                yield array_record_name(shard["file"])
 
 
 def summarize(description: DatasetDescription, rejects: Sequence[Finding], config: ConvertConfig) -> Summary:

@@ -9,11 +9,12 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from beam_tfrecord._version import __version__
 from beam_tfrecord.arranging import DuplicateRule, Placed, arrange
+from beam_tfrecord.array_record_files import write_twin
 from beam_tfrecord.blocks import BlockItem, unpack_entry
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Finding, RejectedRow, ShardInfo
@@ -25,7 +26,7 @@ from beam_tfrecord.read_ahead import ordered_map
 from beam_tfrecord.records import STAGE, EncodedRecord, RecordEncoder
 from beam_tfrecord.staging import StagedShard, info_from_json, info_to_json, staged_shard
 from beam_tfrecord.statistics import ShardStatistics
-from beam_tfrecord.storage import Storage, scheme_of
+from beam_tfrecord.storage import Storage, public_uri, scheme_of
 from beam_tfrecord.tfrecord import RecordWriter
 
 SMALL_TASK = 256 * 1024  # bytes of images in one task of a thread: a task costs as much as encoding a small image
@@ -68,12 +69,14 @@ class ShardWriter:
         if self.config.output.resume:
             finished = self._finished(staged, fingerprint)
             if finished is not None:
+                self._add_array_record(staged, finished)
                 self.progress.add(finished.num_records, finished.num_rows - finished.num_records, 0)
                 return finished
         with StagedShardFile(staged, self.storage, self.config, statistics_for(self.plan)) as file:
             for outcome in self._outcomes(placed):
                 file.add(outcome)
             info = file.finish(split, index, fingerprint)
+        self._add_array_record(staged, info)
         self.storage.write_bytes(staged.info, info_to_json(info))
         return info
 
@@ -106,6 +109,11 @@ class ShardWriter:
         ):
             return None
         return info
+
+    def _add_array_record(self, staged: StagedShard, info: ShardInfo) -> None:
+        """The same records as an ArrayRecord file, unless an interrupted run made it."""
+        if self.config.output.array_record and info.path and not self.storage.is_file(staged.array_record):
+            write_twin(info.path, staged.array_record, self.storage, self.config.shards.compression)
 
     def _outcomes(self, placed: list[Placed]) -> Iterator[Outcome]:
         encoder = RecordEncoder(self.plan.schema, self.config, self.storage.read)
@@ -214,17 +222,17 @@ class StagedShardFile:
         if outcome.record is None:
             assert outcome.reject is not None
             self._counts["rejected"][outcome.reject.code] += 1
-            self._line(self.staged.rejects, finding_line(outcome.reject))
+            self._tell(self.staged.rejects, outcome.reject)
             return
         record = outcome.record
         self._records += 1
         offset, size = self._append(record.data) if self.keeps_records else (0, 0)
         self.statistics.add(record.facts, record.labels, offset, size)
-        self._line(self.staged.items, item_line(record.content, outcome.origin, outcome.uri))
+        self._line(self.staged.items, item_line(record.content, outcome.origin, public_uri(outcome.uri)))
         for warning in (*outcome.placed.warnings, *record.warnings):
             self._counts["warnings"][warning.code] += 1
             self.statistics.note("warnings", warning.code)
-            self._line(self.staged.warnings, finding_line(warning))
+            self._tell(self.staged.warnings, warning)
         for reason in record.changed:
             self._counts["changed"][reason] += 1
             self.statistics.note("changed", reason)
@@ -249,6 +257,7 @@ class StagedShardFile:
             self.staged.warnings,
             self.staged.items,
             self.staged.index_file,
+            self.staged.array_record,
             self.staged.records,
         }
         for name, file in self._open.items():
@@ -283,6 +292,9 @@ class StagedShardFile:
 
     def _line(self, name: str, text: str) -> None:
         self._file(name).write(text.encode("utf-8", "surrogateescape"))
+
+    def _tell(self, name: str, finding: Finding) -> None:
+        self._line(name, finding_line(replace(finding, uri=public_uri(finding.uri))))
 
     def _abandon(self) -> None:
         """Leave nothing behind when writing failed; the failure itself goes on to the caller."""

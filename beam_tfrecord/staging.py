@@ -52,6 +52,11 @@ class StagedShard:
         return self._path("index")
 
     @property
+    def array_record(self) -> str:
+        """The ArrayRecord file with the same records, when it is asked for."""
+        return self._path("array_record")
+
+    @property
     def info(self) -> str:
         """The ShardInfo; its presence says that the shard is complete."""
         return self._path("info.json")

@@ -273,10 +273,11 @@ def _merged_samples(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str,
     for group in SAMPLE_GROUPS:
         names = sorted({name for _, part in parts for name in part[group]})
         most = samples_per_class(len(names)) if group == "classes" else SAMPLES_PER_NOTE
-        merged[group] = {
+        found = {
             name: _first((place for file, part in parts for place in _placed(file, part[group].get(name, ()))), most)
             for name in names
         }
+        merged[group] = {name: places for name, places in found.items() if places}
     unlabelled = (place for file, part in parts for place in _placed(file, part["unlabelled"]))
     return {**merged, "unlabelled": _first(unlabelled, MAX_SAMPLES)}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.job import Job, clear_output, plan_job, prepare_job
@@ -21,6 +22,9 @@ from pipelines.options import (
 )
 from pipelines.summaries import plan_lines, plan_values, summary_lines, summary_text, summary_values
 from pipelines.terminal import ProgressDisplay, last_line, say
+
+if TYPE_CHECKING:
+    from apache_beam.options.pipeline_options import PipelineOptions
 
 DESCRIPTION = "Convert labelled images (or a table) to TFRecords that are complete, reproducible and self-describing."
 EXAMPLES = """examples:
@@ -59,12 +63,21 @@ def convert(arguments: Sequence[str]) -> int:
     namespace, beam_flags = split_beam_flags(make_parser(), arguments)
     terminal = TerminalOptions(namespace.plan, namespace.quiet, namespace.json)
     config = config_from(namespace)
+    if beam_flags:
+        make_options(beam_flags)  # the inputs may lie where only these say how to get in
     storage = Storage.for_run(config.run)
     job = prepare_job(config, storage)
     if terminal.plan:
         return show_plan(job, storage, terminal)
     clear_output(job, storage)
     return run(job, config, beam_flags, terminal)
+
+
+def make_options(beam_flags: Sequence[str]) -> PipelineOptions:
+    """Beam's options. Importing Beam takes longer than anything before it, so it comes as late as it can."""
+    from beam_tfrecord.transforms import running
+
+    return running.make_options(beam_flags)
 
 
 def show_plan(job: Job, storage: Storage, terminal: TerminalOptions) -> int:
@@ -82,10 +95,13 @@ def run(job: Job, config: ConvertConfig, beam_flags: Sequence[str], terminal: Te
     """Run the conversion on the runner that the flags name, and tell how it ended."""
     from beam_tfrecord.conversion import read_summary
     from beam_tfrecord.transforms.dataset import ConvertDataset
-    from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
+    from beam_tfrecord.transforms.running import is_local, make_pipeline, quiet_runner, run_watched
 
     started = time.monotonic()
-    pipeline = make_pipeline(make_options(beam_flags))
+    options = make_options(beam_flags)
+    if is_local(options):
+        quiet_runner()
+    pipeline = make_pipeline(options)
     _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
     PROGRESS.reset()
     display = ProgressDisplay(PROGRESS, quiet=terminal.quiet)

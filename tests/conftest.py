@@ -1,4 +1,4 @@
-"""What all tests share. Sample pictures are made by tests/samples.py."""
+"""What all tests share: their environment, and a browser. Sample pictures are made by tests/samples.py."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-
-from tests.samples import class_folders, write_files
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -30,12 +28,9 @@ hypothesis.settings.register_profile("suite", deadline=None, derandomize="CI" in
 hypothesis.settings.load_profile("suite")
 
 
-@pytest.fixture(scope="session")
-def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with three classes of three small JPEGs each. Shared: tests only read it."""
-    folder = tmp_path_factory.mktemp("photos")
-    write_files(folder, class_folders())
-    return folder
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes are no names of tests: they can hold a time (gzip does), and then two workers collect different tests."""
+    return f"{argname}-{len(val)}B" if isinstance(val, bytes) else None
 
 
 @pytest.fixture(scope="session")

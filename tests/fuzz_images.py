@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 
 from beam_tfrecord.config import ImagePolicy
-from beam_tfrecord.errors import ImageError
-from beam_tfrecord.images import StoredImage, convert_image
+from beam_tfrecord.errors import ElementError
+from beam_tfrecord.images import StoredImage, convert_frames, convert_image, read_mask
 from tests import image_samples as samples
 
 # Small enough that a mutated header cannot ask for much, large enough for all seeds.
@@ -54,6 +54,7 @@ def seeds() -> dict[str, bytes]:
     return {
         "jpeg 4:2:0": samples.save(rgb, "JPEG", quality=80),
         "jpeg 4:4:4": samples.save(rgb, "JPEG", quality=95, subsampling=0),
+        "jpeg of some size": samples.save(samples.gradient(90, 70), "JPEG", quality=50),
         "jpeg progressive": samples.save(rgb, "JPEG", progressive=True),
         "jpeg grey": samples.save(gray, "JPEG"),
         "jpeg cmyk": samples.save(image.convert("CMYK"), "JPEG"),
@@ -161,6 +162,8 @@ def rewrite_chunk(data: bytes, rng: random.Random, other: bytes) -> bytes:
     if not data.startswith(samples.PNG_SIGNATURE):
         return flip_bits(data, rng, other)
     chunks = list(_png_chunks(data))
+    if not chunks:  # damaged already
+        return flip_bits(data, rng, other)
     index = rng.randrange(len(chunks))
     kind, content = chunks[index]
     step = rng.randrange(6)
@@ -274,33 +277,46 @@ def fault_of(stored: StoredImage, may_be_damaged: bool = False) -> str | None:
 
 
 def run(count: int, seed: int, keep: Path | None = None) -> tuple[list[str], Counter[str]]:
-    """(faults, how many ended how) of ``count`` mutants, each under one of the policies (the default one half of the
-    time)."""
+    """(faults, how many ended how) of ``count`` mutants, each under one of the policies (the default one every other
+    time).
+
+    keep: a folder for the mutants that show a fault, and for the one under way, should the process die of it.
+    """
     rng = random.Random(seed + 1)
     faults: list[str] = []
     ends: Counter[str] = Counter()
     for index, mutant in enumerate(mutants(count, seed)):
         policy = POLICIES[0] if rng.random() < 0.5 else rng.choice(POLICIES)
+        if keep:
+            (keep / "under-way.bin").write_bytes(mutant.data)
         started = time.monotonic()
-        try:
-            stored = convert_image(mutant.data, policy)
-        except ImageError as error:
-            ends[error.code] += 1
-            fault = f"an address in the message: {error.message}" if " at 0x" in error.message else None
-        except Exception as error:
-            fault = f"{type(error).__name__}: {error}"
-        else:
-            ends["stored"] += 1
-            fault = fault_of(stored, may_be_damaged=policy.validate == "header")
+        end, fault = outcome(mutant.data, policy, index)
         seconds = time.monotonic() - started
+        ends[end] += 1
         if seconds > SLOW_SECONDS:
             fault = f"took {seconds:.1f} s"
         if fault:
             faults.append(f"mutant {index} ({mutant.mutation} of {mutant.seed_name}) under {policy.to_json()}: {fault}")
             if keep:
-                keep.mkdir(parents=True, exist_ok=True)
                 (keep / f"{seed}-{index}.bin").write_bytes(mutant.data)
     return faults, ends
+
+
+def outcome(data: bytes, policy: ImagePolicy, index: int) -> tuple[str, str | None]:
+    """("stored" or the code of the reject, what is wrong or None) of one mutant; some are also read as frames and
+    mask."""
+    try:
+        stored = [convert_image(data, policy)]
+        if index % 4 == 0:
+            stored.extend(convert_frames(data, policy))
+        if index % 5 == 0:
+            read_mask(data, MAX_PIXELS)
+    except ElementError as error:
+        return error.code, f"an address in the message: {error.message}" if " at 0x" in error.message else None
+    except Exception as error:
+        return "exception", f"{type(error).__name__}: {error}"
+    faults = [fault_of(image, may_be_damaged=policy.validate == "header") for image in stored]
+    return "stored", next(filter(None, faults), None)
 
 
 def main() -> int:
@@ -311,7 +327,10 @@ def main() -> int:
     arguments = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     faulthandler.enable()  # a crash of a decoder shows where it was
+    faulthandler.dump_traceback_later(60 + arguments.count // 20, exit=True)  # so does one that never ends
     fault_of(convert_image(seeds()["png rgb"], POLICIES[0]))  # loads TensorFlow, whose memory does not count
+    if arguments.keep:
+        arguments.keep.mkdir(parents=True, exist_ok=True)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     faults, ends = run(arguments.count, arguments.seed, arguments.keep)
     more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before

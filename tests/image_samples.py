@@ -76,6 +76,7 @@ def raster_of(upright: Array, orientation: int) -> Array:
 def swapped_profile() -> bytes:
     """A valid RGB profile that is clearly not sRGB: the red and the blue primary of sRGB swapped."""
     profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    profile[24:36] = bytes(12)  # the time at which it was made
     count = int.from_bytes(profile[128:132], "big")
     for position in range(132, 132 + 12 * count, 12):
         name = bytes(profile[position : position + 4])

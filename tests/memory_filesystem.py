@@ -54,7 +54,7 @@ class MemoryFileSystem(FileSystem):
 
     def metadata(self, path: str) -> FileMetadata:
         self._fail()
-        return FileMetadata(path, len(self._data(path)))
+        return FileMetadata(path, len(self._data(path)), self.last_updated(path))
 
     def size(self, path: str) -> int:
         return int(self.metadata(path).size_in_bytes)

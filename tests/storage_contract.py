@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 import pytest
 
+from beam_tfrecord.elements import Member
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.manifests.base import FileInfo
 from beam_tfrecord.storage import Storage, escape_glob
@@ -187,6 +190,25 @@ class StorageContract:
         assert [info.uri for info in storage.walk(root)] == [f"{root}/{name}" for name in ("a*/4", "a2/3", "y")]
         storage.delete_tree(root)
         assert not storage.is_folder(root)
+
+    def test_members_of_archives_are_read_by_their_place(self, storage: Storage, root: str) -> None:
+        archive, data = f"{root}/photos #1.zip", {"a.jpg": b"a" * 5000, "sub/ü.jpg": b"u" * 7000}
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as writer:
+            for name, content in data.items():
+                writer.writestr(name, content)
+            places = {info.filename: (info.header_offset, info.compress_size) for info in writer.infolist()}
+        storage.write_bytes(archive, packed.getvalue())
+        for name, content in data.items():
+            member = Member(archive, (name,), *places[name], method="zip")
+            assert storage.read(archive, member) == content
+            with pytest.raises(ImageError, match="more than") as caught:
+                storage.read(archive, member, max_bytes=100)
+            assert caught.value.code == "read_failed"
+        gone = Member(f"{root}/gone.zip", ("a.jpg",), 0, 10, method="zip")
+        with pytest.raises(ImageError, match=r"gone\.zip") as caught:
+            storage.read(gone.archive, gone)
+        assert caught.value.code == "missing_file"
 
     def test_many_threads_share_one_storage(self, storage: Storage, root: str) -> None:
         names = [f"{root}/{number}" for number in range(40)]

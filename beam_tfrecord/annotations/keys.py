@@ -40,15 +40,15 @@ KEYS: Mapping[str, Names] = MappingProxyType(
         # The image itself.
         "encoded": Names("image/encoded", "image", "image"),
         "raw": Names("image/raw", "image/raw", "data"),
-        "format": Names("image/format", "image/format", "format"),
+        "format": Names("image/format", "image/format", None),
         "height": Names("image/height", "image/height", "height"),
         "width": Names("image/width", "image/width", "width"),
         "channels": Names("image/channels", "image/channels", "channels"),
         "dtype": Names("image/dtype", "image/dtype", "dtype"),
-        "shape": Names("image/shape", "image/shape", "shape"),
+        "shape": Names(None, None, "shape"),
         "filename": Names("image/filename", "image/filename", "name"),
         "source_id": _same("image/source_id"),
-        "sha256": Names("image/key/sha256", "image/key/sha256", "sha256"),
+        "sha256": Names("image/key/sha256", "image/key/sha256", None),
         # Labels of the whole image.
         "label": Names("image/class/label", "label", "label"),
         "label_text": Names("image/class/text", None, None),
@@ -97,20 +97,16 @@ KEYS: Mapping[str, Names] = MappingProxyType(
     }
 )
 
-# Of the image itself. ``simple`` is for loaders that want the image and nothing to look past: it leaves out what
-# decoding tells. Raw pixels always come with what is needed to read them.
-_RAW_ONLY = frozenset({"raw", "dtype"})
-_SIMPLE = frozenset({"encoded", "filename", "source_id"})
-_SIMPLE_RAW = frozenset({"raw", "shape", "dtype", "height", "width", "channels", "filename", "source_id"})
-_OF_IMAGE = _RAW_ONLY | _SIMPLE | _SIMPLE_RAW | {"format", "sha256"}
+# Raw pixels come with what is needed to read them. ``simple`` is for loaders that want the image and nothing to look
+# past: beside an encoded image it leaves out what decoding tells.
+_ONLY_RAW = frozenset({"raw", "dtype"})
+_ONLY_RAW_IN_SIMPLE = frozenset({"shape", "height", "width", "channels"})
 
 
 def _is_stored(name: str, preset: str, raw: bool) -> bool:
-    if name not in _OF_IMAGE:
-        return True
-    if preset == "simple":
-        return name in (_SIMPLE_RAW if raw else _SIMPLE)
-    return name != "shape" and (name != "encoded" if raw else name not in _RAW_ONLY)
+    if raw:
+        return name != "encoded"
+    return name not in _ONLY_RAW and not (preset == "simple" and name in _ONLY_RAW_IN_SIMPLE)
 
 
 def column_name(column: Column) -> str:

@@ -7,7 +7,7 @@ import io
 from PIL import PngImagePlugin
 
 from beam_tfrecord.errors import ImageError
-from beam_tfrecord.images import png
+from beam_tfrecord.images import gif, png
 from beam_tfrecord.images.opened import OpenedFile, open_file
 from beam_tfrecord.images.render import Origin
 from beam_tfrecord.images.safety import DECODE_ERRORS, check_pixels, damaged
@@ -27,10 +27,15 @@ def open_frames(data: bytes, max_pixels: int) -> tuple[OpenedFile, range] | None
         opened = _open_animated_png(data, max_pixels)
         numbers = range(int(bool(opened and opened.image.info.get("default_image"))), opened.frames if opened else 0)
     else:
-        opened = open_file(data, kind, max_pixels) if kind in _KINDS else None
+        opened = open_file(data, kind, max_pixels, all_frames=True) if kind in _KINDS else None
         numbers = range(opened.frames if opened else 0)
     if opened is None or opened.frames == 1:
         return None
+    if kind == "gif":
+        blocks = gif.read_blocks(data)
+        check_pixels(blocks.width, blocks.height, max_pixels)
+        if blocks.is_cut:
+            raise ImageError("truncated_image", "an animated GIF that ends inside of a frame; fetch the file again")
     width, height = opened.image.size
     if len(numbers) * width * height > max_pixels:
         raise ImageError(

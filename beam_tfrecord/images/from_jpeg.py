@@ -50,11 +50,8 @@ def convert_jpeg(data: bytes, policy: ImagePolicy) -> StoredImage:
     complaint = jpeg.header_complaint(data) if policy.validate == "header" else jpeg.complaint(data)
     if complaint is not None:
         notes = notes or Notes()
-        if policy.validate != "header":
-            load_jpeg(data, header)
-            if jpeg.find_end(data, header.scan) is None:
-                # Other decoders stop at the last pixel; TensorFlow reads on to the end marker and fails.
-                raise ImageError("truncated_image", f"a damaged JPEG: {complaint or 'it has no end marker'}")
+        if complaint or policy.validate != "header":
+            _check_thoroughly(data, header, complaint)
         _judge(complaint, policy, notes)
     if notes is None:
         return StoredImage(data, "jpeg", height, width, components, "uint8", frame, "jpeg")
@@ -70,6 +67,15 @@ def _changed(data: bytes, header: jpeg.JpegHeader, frame: PixelFrame, policy: Im
     if not header.is_common:
         notes.change("transcoded")  # a kind that many decoders do not read
     return render(picture, frame, policy, notes, Origin("jpeg", is_lossy=True, is_subsampled=header.is_subsampled))
+
+
+def _check_thoroughly(data: bytes, header: jpeg.JpegHeader, complaint: str) -> None:
+    """Raises ImageError for an image that the quick look refused, unless Pillow and TensorFlow decode it all the
+    same."""
+    load_jpeg(data, header)
+    if jpeg.find_end(data, header.scan) is None:
+        # Pillow stops at the last pixel; TensorFlow reads on to the end marker, and fails.
+        raise ImageError("truncated_image", f"a damaged JPEG: {complaint or 'it has no end marker'}")
 
 
 def _judge(complaint: str | None, policy: ImagePolicy, notes: Notes) -> None:

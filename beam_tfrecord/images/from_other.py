@@ -43,7 +43,10 @@ def convert_frame(file: OpenedFile, number: int, policy: ImagePolicy, notes: Not
     check_pixels(width, height, policy.max_pixels)
     orientation = file.orientation(notes) if policy.orientation == "upright" else 1
     frame = plan_frame(width, height, orientation, policy)
-    return render(file.picture(number, notes), frame, policy, notes, file.origin)
+    picture = file.picture(number, notes)
+    if picture.pixels.shape[:2] != (height, width):
+        raise ImageError("corrupt_image", f"its header says {width}x{height}, and it decodes to another size")
+    return render(picture, frame, policy, notes, file.origin)
 
 
 def image_kind(data: bytes) -> str:

@@ -78,7 +78,7 @@ def _judge(file: png.PngFile, policy: ImagePolicy, notes: Notes) -> None:
     """What becomes of an image whose pixels are whole, but whose file is not quite right."""
     if not file.oddities:
         return
-    oddities = "; ".join(dict.fromkeys(file.oddities))
+    oddities = "; ".join(list(dict.fromkeys(file.oddities))[:5])
     if policy.validate == "strict":
         raise ImageError("corrupt_image", f"a damaged PNG: {oddities}; --validate full would keep it")
     notes.warn("decoder_warning", f"the PNG is not quite right: {oddities}")

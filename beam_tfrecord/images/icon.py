@@ -1,7 +1,7 @@
 """Icons and cursors (.ico, .cur): a table of pictures, of which the largest is taken.
 
 Each picture is a PNG or a bitmap without file header whose height counts its mask as well. The table may say anything
-about sizes; what counts is what the pictures themselves say.
+about sizes and depths; what counts is what the pictures themselves say.
 """
 
 from __future__ import annotations
@@ -12,32 +12,31 @@ from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images.png import SIGNATURE
 
 _ENTRY = struct.Struct("<BBBBHHII")
+_BITMAP_HEADER = 40
 
 
 def largest_picture(data: bytes) -> bytes:
     """A PNG file, or an icon file with one bitmap: the largest picture of an icon. Raises ImageError."""
     (count,) = struct.unpack_from("<H", data, 4)
-    best: tuple[int, int, bytes] | None = None
-    for index in range(count):
-        if 6 + 16 * index + 16 > len(data):
-            break
-        width, height, colours, _, _, _, size, offset = _ENTRY.unpack_from(data, 6 + 16 * index)
-        content = data[offset : offset + size]
-        if len(content) < 40:
+    best: tuple[int, int] | None = None  # area and depth
+    chosen = 0, 0
+    for position in range(6, min(6 + 16 * count, len(data) - 15), 16):
+        width, height, _, _, _, _, size, offset = _ENTRY.unpack_from(data, position)
+        if size < _BITMAP_HEADER or offset + _BITMAP_HEADER > len(data):
             continue
-        area = (width or 256) * (height or 256)
-        if content.startswith(SIGNATURE):
-            depth, found = 32, content
-        else:
-            # What the table says of depth is not to be trusted either, and is the hot spot in a cursor.
-            (depth,) = struct.unpack_from("<H", content, 14)
-            entry = _ENTRY.pack(width, height, colours, 0, 1, depth, len(content), 6 + 16)
-            found = struct.pack("<HHH", 0, 1, 1) + entry + content
-        if not best or (area, depth) > best[:2]:
-            best = area, depth, found
+        # What the table says of depth is the hot spot in a cursor.
+        depth = 32 if data.startswith(SIGNATURE, offset) else struct.unpack_from("<H", data, offset + 14)[0]
+        rank = (width or 256) * (height or 256), depth
+        if best is None or rank > best:
+            best, chosen = rank, (position, offset)
     if best is None:
         raise ImageError("truncated_image", "an icon file whose pictures lie behind its end; fetch the file again")
-    return best[2]
+    position, offset = chosen
+    width, height, colours, _, _, _, size, _ = _ENTRY.unpack_from(data, position)
+    content = data[offset : offset + size]
+    if content.startswith(SIGNATURE):
+        return content
+    return struct.pack("<HHH", 0, 1, 1) + _ENTRY.pack(width, height, colours, 0, 1, best[1], len(content), 22) + content
 
 
 def bitmap_size(icon: bytes) -> tuple[int, int]:

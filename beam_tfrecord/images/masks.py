@@ -15,7 +15,7 @@ from PIL import PngImagePlugin
 
 from beam_tfrecord.errors import AnnotationError, ImageError
 from beam_tfrecord.geometry import PixelFrame
-from beam_tfrecord.images import png
+from beam_tfrecord.images import png, tiff
 from beam_tfrecord.images.encode import encode_png
 from beam_tfrecord.images.notes import Notes
 from beam_tfrecord.images.opened import open_file
@@ -29,7 +29,7 @@ PADDING = 0
 DEFAULT_MAX_PIXELS = 150_000_000
 
 # Formats that keep values; the others blend neighbours or lose indices.
-_OTHER_KINDS = frozenset({"bmp", "gif", "tiff", "netpbm", "pcx", "tga"})
+_OTHER_KINDS = frozenset({"bmp", "gif", "tiff"})
 
 
 def convert_mask(
@@ -64,12 +64,13 @@ def read_mask(data: bytes, max_pixels: int = DEFAULT_MAX_PIXELS) -> NDArray[Any]
         raise AnnotationError("bad_mask", "a mask with JPEG compression, which changes values; save masks as PNG")
     image = file.image
     if image.mode not in ("P", "1"):
-        return _single_channel(file.picture(0, Notes()).pixels)
+        values = _single_channel(file.picture(0, Notes()).pixels)
+        bits = tiff.sample_bits(image)
+        return values // (255 // ((1 << bits) - 1)) if bits < 8 else values
     try:
-        values = np.asarray(image)
+        return np.asarray(image).astype(np.uint8)
     except DECODE_ERRORS as error:
         raise damaged(error) from error
-    return values.astype(np.uint8)
 
 
 def place_mask(mask: NDArray[Any], frame: PixelFrame, *, is_upright: bool = False) -> NDArray[Any]:

@@ -6,7 +6,7 @@ import io
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageFile
 
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import codecs, formats, tiff, webp
@@ -16,7 +16,7 @@ from beam_tfrecord.images.orientation import INVERSE, turn
 from beam_tfrecord.images.pixels import Picture, from_image
 from beam_tfrecord.images.profile import in_srgb
 from beam_tfrecord.images.render import Origin
-from beam_tfrecord.images.safety import DECODE_ERRORS, check_pixels, damaged
+from beam_tfrecord.images.safety import DECODE_ERRORS, check_pixels, damaged, reason
 from beam_tfrecord.images.sniff import describe
 
 # Kinds whose further frames are frames, not layers or sizes of one picture.
@@ -39,14 +39,18 @@ class OpenedFile:
         """(width, height) of the raster of a frame. Raises ImageError."""
         self._seek(number)
         width, height = self.image.size
-        return (height, width) if self.origin.kind == "tiff" and self._stated_orientation() >= 5 else (width, height)
+        try:
+            is_swapped = self.origin.kind == "tiff" and self._stated_orientation() >= 5
+        except DECODE_ERRORS as error:
+            raise damaged(error) from error
+        return (height, width) if is_swapped else (width, height)
 
     def orientation(self, notes: Notes) -> int:
         """The orientation that EXIF or XMP data states, 1 to 8; of the frame that was asked for last."""
         try:
             return self._stated_orientation()
         except DECODE_ERRORS as error:
-            notes.warn("exif_damaged", f"the EXIF data cannot be read ({error}); the image is taken as upright")
+            notes.warn("exif_damaged", f"the EXIF data cannot be read ({reason(error)}); the image is taken as upright")
             return 1
 
     def picture(self, number: int, notes: Notes) -> Picture:
@@ -56,9 +60,10 @@ class OpenedFile:
         kind = self.origin.kind
         try:
             orientation = self._stated_orientation() if kind == "tiff" else 1
-            pixels = tiff.deep_colour(self.data, number) if kind == "tiff" else None
             is_inverted = tiff.is_white_zero(image)
-            is_deep = tiff.is_deep(image) if kind == "tiff" else codecs.is_deep(self.data, kind)
+            is_deep = tiff.sample_bits(image) > 8 if kind == "tiff" else codecs.is_deep(self.data, kind)
+            has_colour = image.mode in ("RGB", "RGBA")
+            pixels = tiff.deep_colour(self.data, number) if kind == "tiff" and is_deep and has_colour else None
             if pixels is None:
                 image.load()
         except DECODE_ERRORS as error:
@@ -88,8 +93,10 @@ class OpenedFile:
         return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
-def open_file(data: bytes, kind: str, max_pixels: int) -> OpenedFile:
+def open_file(data: bytes, kind: str, max_pixels: int, all_frames: bool = False) -> OpenedFile:
     """Reads the header of a file of ``kind``, as sniff() names it; decodes nothing, takes no memory for pixels.
+
+    all_frames: damage behind the first frame is an error, too.
 
     Raises ImageError: ``unsupported_format`` when no decoder is installed, ``too_many_pixels``, ``corrupt_image``.
     """
@@ -109,7 +116,7 @@ def open_file(data: bytes, kind: str, max_pixels: int) -> OpenedFile:
         is_lossy = not header.is_lossless
     try:
         image = opener(io.BytesIO(data))
-        frames = _count_frames(image, kind)
+        frames = _count_frames(image, kind, all_frames)
         if kind == "tiff":
             tiff.check(image, data)
             is_lossy = image.info.get("compression") in ("jpeg", "tiff_jpeg")
@@ -119,10 +126,12 @@ def open_file(data: bytes, kind: str, max_pixels: int) -> OpenedFile:
     return OpenedFile(data, image, Origin(kind, is_lossy, is_subsampled=is_lossy and kind == "webp"), frames)
 
 
-def _count_frames(image: Image.Image, kind: str) -> int:
+def _count_frames(image: ImageFile.ImageFile, kind: str, all_frames: bool) -> int:
     if kind not in _WITH_FRAMES:
         return 1
     try:
         return int(getattr(image, "n_frames", 1))
     except DECODE_ERRORS:
-        return 1  # what follows the first frame is damaged, and the first is what is asked for
+        if all_frames:
+            raise
+        return 1

@@ -71,11 +71,6 @@ class PngFile(NamedTuple):
         """``uint16`` for samples of 16 bits, else ``uint8``."""
         return "uint16" if self.depth == 16 else "uint8"
 
-    @property
-    def has_transparency(self) -> bool:
-        """Whether an alpha channel or a tRNS chunk is there."""
-        return self.colour_type in (GRAY_ALPHA, RGB_ALPHA) or self.transparency is not None
-
 
 def read_chunks(data: bytes) -> PngFile:
     """The chunks of a PNG, their checksums compared. Raises PngError when a critical chunk is damaged or missing.
@@ -84,7 +79,7 @@ def read_chunks(data: bytes) -> PngFile:
     """
     oddities: list[str] = []
     palette = b""
-    exif = xmp = profile = transparency = None
+    exif = raw_exif = xmp = profile = transparency = None
     body: list[bytes] = []
     is_animated = after_body = False
     palettes = 0
@@ -126,8 +121,8 @@ def read_chunks(data: bytes) -> PngFile:
             elif kind == b"acTL":
                 is_animated = is_animated or int.from_bytes(content[:4], "big") > 1
             elif kind in (b"iTXt", b"tEXt", b"zTXt"):
-                if exif is None and content.startswith(_EXIF_KEYWORD):
-                    exif = _raw_profile(kind, content)
+                if raw_exif is None and content.startswith(_EXIF_KEYWORD):
+                    raw_exif = _raw_profile(kind, content)
                 elif xmp is None and content.startswith(_XMP_KEYWORD):
                     xmp = _text(kind, content)
             continue
@@ -169,7 +164,7 @@ def read_chunks(data: bytes) -> PngFile:
         palette,
         transparency,
         body,
-        exif,
+        exif or raw_exif,
         xmp,
         profile,
         is_animated,
@@ -262,25 +257,22 @@ def _inflate(data: bytes) -> bytes | None:
     return content if inflater.eof else None
 
 
-def _text(kind: bytes, content: bytes) -> bytes | None:
-    """The text of a tEXt, zTXt or iTXt chunk, still encoded."""
+def _text(kind: bytes, content: bytes) -> bytes:
+    """The text of a tEXt, zTXt or iTXt chunk, still encoded; nothing when it does not inflate."""
     _, _, rest = content.partition(b"\0")
     if kind == b"tEXt":
         return rest
     if kind == b"zTXt":
-        return _inflate(rest[1:])
-    compressed = rest[:1] == b"\1"
+        return _inflate(rest[1:]) or b""
+    is_compressed = rest[:1] == b"\1"
     text = rest[2:].partition(b"\0")[2].partition(b"\0")[2]
-    return _inflate(text) if compressed else text
+    return (_inflate(text) or b"") if is_compressed else text
 
 
-def _raw_profile(kind: bytes, content: bytes) -> bytes | None:
+def _raw_profile(kind: bytes, content: bytes) -> bytes:
     """EXIF as ImageMagick writes it into a text: a name, a length, and hexadecimal digits over several lines."""
-    text = _text(kind, content)
-    if text is None:
-        return None
-    digits = b"".join(text.split(b"\n")[3:]).strip()
+    digits = b"".join(_text(kind, content).split(b"\n")[3:])
     try:
         return bytes.fromhex(digits.decode("ascii")).removeprefix(b"Exif\0\0")
     except ValueError:
-        return None
+        return b""

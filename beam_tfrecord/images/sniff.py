@@ -7,6 +7,7 @@ AVIF 1.1 and ISO/IEC 23008-12), JPEG 2000 (ISO/IEC 15444-1 Annex I), Netpbm, and
 
 from __future__ import annotations
 
+import codecs
 import re
 
 # (offset, signature, name). The first that fits wins; JPEG and PNG come first because nearly all files are one of them.
@@ -63,7 +64,10 @@ _HEIC_BRANDS = frozenset(
     {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"hevm", b"hevs", b"mif1", b"msf1", b"heif"}
 )
 
-_NETPBM = re.compile(rb"P[1-7][\s#]|P[fF]\s")
+_NETPBM = re.compile(rb"P[1-6](?:\s|#[^\r\n]*[\r\n])+\d|Pf\s+\d")
+# Relatives that Pillow does not decode: several channels with names, and colours in floating point.
+_PAM = re.compile(rb"P7\s+(?:#|WIDTH|HEIGHT|DEPTH)")
+_PFM = re.compile(rb"PF\s+\d")
 _TEXT_BYTES = bytes(range(0x20, 0x7F)) + b"\t\n\r\f\b\x1b"
 
 # What each name means, for messages. Names that are not here are image formats and are spelled in capitals.
@@ -122,8 +126,9 @@ def sniff(data: bytes) -> str:
         return "bmp"
     if data[:4] in (b"\0\0\1\0", b"\0\0\2\0") and len(data) >= 22 and data[4:6] != b"\0\0":
         return "ico" if data[2] == 1 else "cur"
-    if _NETPBM.match(data):
-        return "netpbm"
+    for pattern, name in ((_NETPBM, "netpbm"), (_PAM, "pam"), (_PFM, "pfm")):
+        if pattern.match(data):
+            return name
     if data[:1] == b"\x0a" and len(data) >= 128 and data[1] in (0, 2, 3, 4, 5) and data[2] == 1:
         return "pcx"
     if data[-18:] == b"TRUEVISION-XFILE.\0":
@@ -162,6 +167,14 @@ def _text(data: bytes) -> str:
     # Any byte above 0x7f may belong to a text in some encoding; control characters do not.
     if head.translate(None, _TEXT_BYTES + bytes(range(0x80, 0x100))):
         return "unknown"
-    if sum(byte >= 0x80 for byte in head) * 3 > len(head):
+    if sum(byte >= 0x80 for byte in head) * 3 > len(head) and not _is_utf8(head):
         return "unknown"
     return "json" if start.startswith((b"{", b"[")) else "text"
+
+
+def _is_utf8(head: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # its last character may be cut
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -40,7 +40,7 @@ def check(image: Image.Image, data: bytes) -> None:
             "unsupported_format",
             "a camera raw file (or another TIFF whose first picture is a preview); develop it to JPEG, PNG or TIFF",
         )
-    if tags.get(_PLANAR_CONFIGURATION) == _IN_PLANES and is_deep(image) and len(image.getbands()) > 1:
+    if tags.get(_PLANAR_CONFIGURATION) == _IN_PLANES and sample_bits(image) > 8 and len(image.getbands()) > 1:
         raise ImageError(
             "unsupported_format", "a TIFF of 16-bit colour in planes; save it with all samples of a pixel together"
         )
@@ -53,10 +53,11 @@ def is_white_zero(image: Image.Image) -> bool:
     return bool(image.tag_v2.get(_PHOTOMETRIC) == _WHITE_IS_ZERO)
 
 
-def is_deep(image: Image.Image) -> bool:
-    """Whether any of its samples has more than 8 bits."""
-    bits = image.tag_v2.get(_BITS_PER_SAMPLE, (1,)) if isinstance(image, TiffImagePlugin.TiffImageFile) else (1,)
-    return max(bits) > 8
+def sample_bits(image: Image.Image) -> int:
+    """Bits of the deepest sample of a TIFF; 8 for any other image."""
+    if not isinstance(image, TiffImagePlugin.TiffImageFile):
+        return 8
+    return int(max(image.tag_v2.get(_BITS_PER_SAMPLE, (1,))))
 
 
 def deep_colour(data: bytes, number: int) -> Pixels | None:

@@ -50,9 +50,9 @@ class ArchiveFormat(ManifestFormat):
                 inner_files, inner_files.root, split, config
             )
         except ManifestError:
-            if not index.troubles:
+            if not index.troubles or any(junk_part(path) is None and not is_data_name(path) for path in index.members):
                 raise
-            # Nothing in it can be read; that is told member by member.
+            # No image in it can be read; that is told member by member.
             return Source(uri, self.name, split, inner_files.root)
         return Source(
             uri,

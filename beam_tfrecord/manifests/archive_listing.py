@@ -150,7 +150,9 @@ def list_zip(stream: BinaryIO) -> Iterator[Item]:
 def _zip_item(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Item:
     name = info.orig_filename  # not cut at a NUL
     code, message = _limits(info.file_size, info.compress_size)
-    if info.flag_bits & 1:
+    if info.header_offset < 0:
+        code, message = "damaged_archive", "the directory of the archive says that it lies in front of the archive"
+    elif info.flag_bits & 1:
         code, message = "encrypted_archive", "it is encrypted: unpack the archive with its password and make it anew"
     elif info.compress_type not in READABLE_METHODS:
         method = zipfile.compressor_names.get(info.compress_type, "an unknown one")  # type: ignore[attr-defined]

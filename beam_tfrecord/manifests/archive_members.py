@@ -37,6 +37,7 @@ from beam_tfrecord.manifests.archive_streams import (
 # Room for what follows the name in a local header, and for a checksum behind the data: nearly always one read will do.
 _SLACK = 256
 _DESCRIPTOR_BYTES = 24
+_ENTRY_COMPRESSIONS = {0: "", 8: "deflate", 12: "bzip2"}
 Fetch = Callable[[int, int], bytes]
 
 
@@ -144,8 +145,10 @@ def unpacked_part(stream: Seekable, container: Member) -> Seekable:
             header = parse_local_header(header_bytes)
         except ValueError as error:
             raise BrokenStreamError(str(error)) from None
+        if header.method not in _ENTRY_COMPRESSIONS:
+            raise BrokenStreamError(f"it is packed with method {header.method}, which is unknown here")
         part = buffered(stream, container.offset + header.size, container.length)
-        return Unpacker(part, {0: "", 8: "deflate", 12: "bzip2"}[header.method])
+        return Unpacker(part, _ENTRY_COMPRESSIONS[header.method])
     part = buffered(stream, container.offset, container.length)
     return Unpacker(part, "" if container.method == "stored" else container.method)
 

@@ -1,7 +1,7 @@
 """What every manifest format offers, and the canonical fields of the rows it yields.
 
-A format turns a source into :class:`~beam_tfrecord.elements.Row`\\ s whose ``fields`` use these names, whatever the file
-calls them. All values stay text unless the format itself is typed:
+A format turns a source into :class:`~beam_tfrecord.elements.Row`\\ s whose ``fields`` use these names, whatever the
+file calls them. All values stay text unless the format itself is typed:
 
 ``image``     path or uri of the image as the manifest spells it; absent in a table without images
 ``member``    :class:`~beam_tfrecord.elements.Member`, when the image lies in an archive
@@ -14,7 +14,8 @@ calls them. All values stay text unless the format itself is typed:
 ``frame``     ``upright`` or ``stored``: the picture that the format's annotations belong to, when the format says so
 ``boxes``     list of dicts, one per object; see :mod:`beam_tfrecord.annotations.objects`
 ``notes``     list of (warning code, message): what the format has to tell about the boxes
-``mask``      path of a semantic mask; ``instance_mask`` path of an instance mask; ``panoptic`` a dict
+``mask``      uri of a semantic mask, joined to its folder; ``instance_mask`` of an instance mask; ``panoptic`` a dict
+``mask_member``, ``instance_mask_member``   their Members, when they lie in an archive
 ``captions``  list of texts
 ``columns``   mapping of further columns (raw values), for --columns
 """
@@ -41,8 +42,8 @@ class FileInfo:
 class Files(Protocol):
     """The file system as manifests see it; :mod:`beam_tfrecord.storage` has the real one.
 
-    Names are literal: nothing is unquoted, and only :meth:`match` gives ``*``, ``?`` and ``[`` a meaning. A missing file
-    raises FileNotFoundError, any other trouble OSError or :class:`~beam_tfrecord.errors.StorageError`.
+    Names are literal: nothing is unquoted, and only :meth:`match` gives ``*``, ``?`` and ``[`` a meaning. A missing
+    file raises FileNotFoundError, any other trouble OSError or :class:`~beam_tfrecord.errors.StorageError`.
     """
 
     def open(self, uri: str) -> BinaryIO:
@@ -131,8 +132,8 @@ class ManifestFormat(ABC):
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         """Look at the source once, cheaply, before the job starts.
 
-        Raises ManifestError when it cannot be read at all, and ConfigError when an option does not fit it (a column that
-        is not there: the nearest one is named).
+        Raises ManifestError when it cannot be read at all, and ConfigError when an option does not fit it (a column
+        that is not there: the nearest one is named).
         """
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
@@ -143,5 +144,6 @@ class ManifestFormat(ABC):
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         """The items of a piece, in the order of the source, streaming.
 
-        A damaged row is yielded as a RejectedRow, never skipped. Raises ManifestError when the source cannot be read on.
+        A damaged row is yielded as a RejectedRow, never skipped. Raises ManifestError when the source cannot be read
+        on.
         """

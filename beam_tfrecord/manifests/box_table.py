@@ -12,7 +12,7 @@ from typing import Any
 
 from beam_tfrecord.annotations.cells import is_blank, real_number, whole_number
 from beam_tfrecord.elements import RejectedRow, Row
-from beam_tfrecord.errors import ElementError
+from beam_tfrecord.errors import ConfigError, ElementError
 from beam_tfrecord.manifests.base import Item
 from beam_tfrecord.manifests.gathering import gather_by_image
 from beam_tfrecord.manifests.roles import BOX_COLUMNS, Roles, normal
@@ -39,8 +39,12 @@ def group_boxes(rows: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Role
 
     rows: (origin, cells by column) of each line, in the order of the file; for a line that is none, a text that says
     why, which becomes a reject. roles: of the columns; ``roles.label`` is the class of the box. All lines of the table
-    must be given to one call.
+    must be given to one call. Raises ConfigError when no column holds the image.
     """
+    if roles.image is None:
+        raise ConfigError(
+            "a table of boxes needs a column with the image that each box is on: name it with --image_column"
+        )
     return gather_by_image(
         rejected(origin, "bad_row", cells) if isinstance(cells, str) else box_row(origin, cells, roles)
         for origin, cells in rows

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 IMAGE_SUFFIXES = (
     *(".jpg", ".jpeg", ".jpe", ".jfif", ".pjpeg", ".png", ".apng", ".gif", ".webp", ".bmp", ".dib", ".tif", ".tiff"),
     *(".avif", ".heic", ".heif", ".jp2", ".j2k", ".jpf", ".jpx", ".jxl", ".ppm", ".pgm", ".pbm", ".pnm", ".tga"),
     *(".ico", ".mpo", ".psd", ".svg", ".dcm", ".exr", ".hdr"),
 )
+_COMMON_SUFFIXES = (".jpg", ".JPG", ".jpeg", ".JPEG", ".png", ".PNG")  # asked for before the slow question
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz")
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _DATA = re.compile(
@@ -17,11 +19,8 @@ _DATA = re.compile(
     r"sha256)(?:\.gz|\.bz2|\.xz)?$|(?:^|/)(?:readme|licen[cs]e|copying|changelog|notice|makefile|_success)$",
     re.IGNORECASE,
 )
-_JUNK = re.compile(
-    r"(?:.*?/)??(?:\.(?!\.?(?:/|$))[^/]*|__MACOSX|@eaDir|\$RECYCLE\.BIN|System Volume Information|lost\+found|"
-    r"(?:eh)?thumbs\.db|desktop\.ini|Icon\r)(?=/|$)",
-    re.IGNORECASE | re.DOTALL,
-)
+_JUNK_FOLDERS = frozenset({"__macosx", "@eadir", "$recycle.bin", "system volume information", "lost+found"})
+_JUNK_FILES = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r"})
 
 
 def is_image_name(path: str) -> bool:
@@ -31,7 +30,7 @@ def is_image_name(path: str) -> bool:
 
 def is_data_name(path: str) -> bool:
     """Whether the name is that of a text, table or document, so that nobody takes it for an image."""
-    return _DATA.search(path) is not None
+    return not path.endswith(_COMMON_SUFFIXES) and _DATA.search(path) is not None
 
 
 def is_archive_name(path: str) -> bool:
@@ -49,8 +48,22 @@ def junk_part(path: str) -> str | None:
     """What makes a relative path junk: the path itself (``a/Thumbs.db``, ``a/._x``), or its first hidden or system
     folder (``a/.git`` of ``a/.git/x``, ``__MACOSX``). None for everything else.
     """
-    found = _JUNK.match(path)
-    return found[0] if found else None
+    folder, _, name = path.rpartition("/")
+    part = _junk_folder(folder) if folder else None
+    if part is not None:
+        return part
+    return path if _is_junk(name) or name.lower() in _JUNK_FILES else None
+
+
+@lru_cache(maxsize=1_024)  # files come folder by folder
+def _junk_folder(folder: str) -> str | None:
+    """The path of the first folder that is junk."""
+    names = folder.split("/")
+    return next(("/".join(names[: depth + 1]) for depth, name in enumerate(names) if _is_junk(name)), None)
+
+
+def _is_junk(name: str) -> bool:
+    return (name.startswith(".") and name not in (".", "..")) or name.lower() in _JUNK_FOLDERS
 
 
 class JunkCounter:

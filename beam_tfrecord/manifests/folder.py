@@ -188,7 +188,7 @@ def _try_manifest(files: Files, uri: str, split: str | None, config: ManifestCon
             image = item.fields.get("image") if isinstance(item, Row) else None
             if image and (scheme_of(image) or files.is_file(files.join(source.base, image))):
                 return source
-    except (ManifestError, ConfigError):
+    except (ManifestError, ConfigError, ValueError):  # of join, for a path that leads out of a bucket
         return None
     return None
 

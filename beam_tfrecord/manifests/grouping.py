@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import tempfile
 from array import array
-from types import TracebackType
 from typing import Any
 
 IN_MEMORY = 64 * 2**20  # bytes of items that are kept in memory; what is beyond goes to a temporary file
@@ -29,9 +28,7 @@ class Groups:
         self._file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
     def __contains__(self, key: str) -> bool:

@@ -15,7 +15,15 @@ from beam_tfrecord.errors import ConfigError, nearest
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.filenames import is_archive_name, is_data_name, is_image_name, junk_part
 from beam_tfrecord.manifests.registry import FORMATS, detect_format
-from beam_tfrecord.manifests.uri_text import folder_of, has_glob, literal_folder, name_of, scheme_of, without_slash
+from beam_tfrecord.manifests.uri_text import (
+    WEB_SCHEMES,
+    folder_of,
+    has_glob,
+    literal_folder,
+    name_of,
+    scheme_of,
+    without_slash,
+)
 
 
 class Place(NamedTuple):
@@ -32,7 +40,8 @@ def describe_inputs(files: Files, config: ManifestConfig) -> tuple[Source, ...]:
     Raises ConfigError for a place that does not exist (the nearest one is named) and for options that do not fit, and
     ManifestError for a source that cannot be read.
     """
-    if config.images is not None and not files.is_folder(config.images):
+    is_web = config.images is not None and scheme_of(config.images) in WEB_SCHEMES  # which knows no folders
+    if config.images is not None and not is_web and not files.is_folder(config.images):
         raise ConfigError(f"--images {config.images}: {missing(files, config.images)}")
     sources = []
     for spec in config.input:
@@ -48,7 +57,7 @@ def find_places(files: Files, spec: InputSpec, config: ManifestConfig) -> list[P
         if files.is_file(uri) or files.is_folder(uri):
             _check_split(split, spec)
             return [Place(without_slash(uri) if files.is_folder(uri) else uri, split)]
-        if has_glob(uri):
+        if has_glob(uri) and scheme_of(uri) not in WEB_SCHEMES:
             matched = [info.uri for info in files.match(uri)]
             if matched:
                 _check_split(split, spec)
@@ -104,12 +113,14 @@ def _places_of_glob(
 
 def missing(files: Files, uri: str) -> str:
     """What to say of a place that is not there: the nearest thing that is, or the deepest folder that exists."""
-    if has_glob(uri):
+    if has_glob(uri) and scheme_of(uri) not in WEB_SCHEMES:
         folder = literal_folder(uri)
         if files.is_folder(folder):
             hint = " (* does not cross folders; ** does)" if "**" not in uri and _has_folders(files, folder) else ""
             return f"no file matches{hint}; the folder {folder or '.'} holds {_contents(files, folder)}"
         uri = folder
+    if scheme_of(uri) in WEB_SCHEMES:
+        return f"there is no such file: {uri}"
     wanted, above = without_slash(uri), folder_of(uri)
     while above and above != wanted and not files.is_folder(above):
         wanted, above = above, folder_of(above)

@@ -93,5 +93,5 @@ def _opened(files: Files, uri: str) -> Iterator[Any]:
         try:
             with ParquetFile(stream) as table:
                 yield table
-        except pyarrow.ArrowException as error:
+        except (pyarrow.ArrowException, ValueError) as error:  # ValueError: names of columns that are no UTF-8
             raise ManifestError(f"{uri} cannot be read as Parquet: {error}") from None

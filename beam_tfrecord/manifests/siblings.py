@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from beam_tfrecord.manifests.base import Files, Piece, Source
@@ -12,7 +14,10 @@ from beam_tfrecord.manifests.uri_text import folder_of, name_of
 
 ITEMS_PER_PIECE = 2000  # small files that one worker opens in a row
 
+READERS = 16  # of those that are open at a time
+
 Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 
 def parent(uri: str) -> str:
@@ -51,6 +56,24 @@ def pieces_of(source: Source, count: int) -> Iterator[Piece]:
 def items_of(piece: Piece, items: Sequence[Part]) -> Sequence[Part]:
     """The items of a piece that :func:`pieces_of` made."""
     return items[piece.start :] if piece.end < 0 else items[piece.start : piece.end]
+
+
+def in_parallel(function: Callable[[Part], Result], items: Iterable[Part]) -> Iterator[Result]:
+    """``function`` of each item, in order, with a few calls at a time: it opens a small file, which may be far away.
+
+    An exception of the function is raised where its result would stand.
+    """
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(READERS) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) >= 2 * READERS:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 class ImageFinder:

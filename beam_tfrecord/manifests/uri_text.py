@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 
+WEB_SCHEMES = ("http", "https")
 _ROOT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*/?|/")
 
 
 def name_of(uri: str) -> str:
-    """The last part of a uri."""
-    return uri.rstrip("/").rpartition("/")[2]
+    """The last part of a uri, without the query of a web address."""
+    return _without_query(uri).rstrip("/").rpartition("/")[2]
 
 
 def folder_of(uri: str) -> str:
     """The folder that holds a file or folder, without a slash at its end; empty for a bare name."""
+    uri = _without_query(uri)
     found = _ROOT.match(uri)
     root = found[0] if found else ""
     folder = uri[len(root) :].rstrip("/").rpartition("/")[0]
@@ -48,3 +50,7 @@ def scheme_of(uri: str) -> str:
     """``gs``, ``https`` ...; empty for a path."""
     found = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", uri)
     return found[1].lower() if found else ""
+
+
+def _without_query(uri: str) -> str:
+    return uri.partition("?")[0] if "?" in uri and scheme_of(uri) in WEB_SCHEMES else uri

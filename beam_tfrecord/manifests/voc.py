@@ -9,11 +9,11 @@ pixels from 1, but the Object Detection API and most tools take no notice of tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from beam_tfrecord.config import ManifestConfig
-from beam_tfrecord.elements import Row
+from beam_tfrecord.elements import RejectedRow, Row
 from beam_tfrecord.errors import ConfigError, ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.compression import readable
@@ -21,6 +21,7 @@ from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.row_fields import rejected
 from beam_tfrecord.manifests.siblings import (
     ImageFinder,
+    in_parallel,
     items_of,
     parent,
     pieces_of,
@@ -78,30 +79,47 @@ class VocFormat(ManifestFormat):
         layout = _Layout(**piece.source.details)
         with readable(piece.source.uri):
             paths, ignored = _items(files, layout)
-            finder = ImageFinder(relative_files(files, layout.images)[0])
-            split_of = _split_lists(files, layout)
-            masks = {
-                field: (folder, set(relative_files(files, folder)[0]))
-                for field, folder in (("mask", layout.class_masks), ("instance_mask", layout.object_masks))
-                if folder
-            }
+            reader = _Reader(
+                files,
+                layout,
+                ImageFinder(relative_files(files, layout.images)[0]),
+                _split_lists(files, layout),
+                {
+                    field: (folder, frozenset(relative_files(files, folder)[0]))
+                    for field, folder in (("mask", layout.class_masks), ("instance_mask", layout.object_masks))
+                    if folder
+                },
+            )
         if ignored and piece.start == 0:
             yield Ignored(ignored)
-        for path in items_of(piece, paths):
-            stem = without_suffix(path)
-            origin = files.join(layout.annotations or layout.class_masks, path)
-            try:
-                fields = fields_of_xml(_read_xml(files, origin), name_of(origin)) if layout.annotations else {}
-            except RowError as error:
-                yield rejected(origin, error.code, error.message, finder.find("", stem) or stem)
-                continue
-            stated = fields.pop("stated_image", "")
-            fields["image"] = finder.find(stated, stem) or stated or f"{stem}.jpg"
-            if stem in split_of:
-                fields["split"] = split_of[stem]
-            for field, (folder, names) in masks.items():
-                fields[field] = files.join(folder, f"{stem}.png") if f"{stem}.png" in names else ""
-            yield Row(origin, fields)
+        yield from in_parallel(reader.row, items_of(piece, paths))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Makes rows of the items of a folder. masks: (folder, names that are there) by canonical field."""
+
+    files: Files
+    layout: _Layout
+    finder: ImageFinder
+    split_of: Mapping[str, str]
+    masks: Mapping[str, tuple[str, frozenset[str]]]
+
+    def row(self, path: str) -> Row | RejectedRow:
+        """The row of an annotation file, or of a class mask where there are no annotations."""
+        stem = without_suffix(path)
+        origin = self.files.join(self.layout.annotations or self.layout.class_masks, path)
+        try:
+            fields = fields_of_xml(_read_xml(self.files, origin), name_of(origin)) if self.layout.annotations else {}
+        except RowError as error:
+            return rejected(origin, error.code, error.message, self.finder.find("", stem) or stem)
+        stated = fields.pop("stated_image", "")
+        fields["image"] = self.finder.find(stated, stem) or stated or f"{stem}.jpg"
+        if stem in self.split_of:
+            fields["split"] = self.split_of[stem]
+        for field, (folder, names) in self.masks.items():
+            fields[field] = self.files.join(folder, f"{stem}.png") if f"{stem}.png" in names else ""
+        return Row(origin, fields)
 
 
 def _read_xml(files: Files, uri: str) -> bytes:

@@ -19,7 +19,7 @@ from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, P
 from beam_tfrecord.manifests.compression import readable
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.row_fields import rejected
-from beam_tfrecord.manifests.siblings import items_of, parent, pieces_of, relative_files, without_suffix
+from beam_tfrecord.manifests.siblings import in_parallel, items_of, parent, pieces_of, relative_files, without_suffix
 from beam_tfrecord.manifests.split_names import is_split_folder
 from beam_tfrecord.manifests.yolo_labels import LabelForm, parse_labels
 from beam_tfrecord.manifests.yolo_yaml import YoloData, find_yaml, read_names_file, read_yaml
@@ -75,8 +75,7 @@ class YoloFormat(ManifestFormat):
         names = dict(zip(source.category_ids or (), source.labels or (), strict=True))
         details = source.details
         form = LabelForm(names, details["points"], details["values"], details["point_names"])
-        for split, image in items_of(piece, images):
-            yield _row(files, source, split, image, form)
+        yield from in_parallel(lambda item: _row(files, source, *item, form), items_of(piece, images))
 
 
 def _row(files: Files, source: Source, split: str, image: str, form: LabelForm) -> Row | RejectedRow:

@@ -33,6 +33,7 @@ class DatasetDescription:
     are no data. rejected, changed, warnings: counts by code or reason. classes: uses of each label, by split.
     formats: images by ``format/channels/dtype``. rows_by_input: items of each source. options: as they were resolved.
     status: ``published``, ``withheld`` (too many rejects) or ``empty``; of the last two only the staging place tells.
+    has_array_record: whether an ArrayRecord file lies beside each shard.
     statistics: of the records, as :func:`beam_tfrecord.statistics.merge_statistics` gives them.
     """
 
@@ -52,6 +53,7 @@ class DatasetDescription:
     rows_by_input: Mapping[str, int] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     status: str = "published"
+    has_array_record: bool = False
     statistics: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -13,6 +13,8 @@ refuses fields that it does not know. What each kind of feature becomes was trie
   of dicts, as in the COCO and VOC datasets: ``example["objects"]["bbox"]``. Other keys stay as they are, with slashes.
 - Of a SequenceExample it sees the context only, since it reads every record as an Example.
 - Compressed files it cannot read at all. The files are written nevertheless: they still describe the dataset.
+- ArrayRecord files (``--array_record``) are an alternative format, found through ``{FILEFORMAT}`` in the template; the
+  only format where the shards are compressed.
 """
 
 from __future__ import annotations
@@ -58,12 +60,18 @@ def split_names(splits: Iterable[str]) -> dict[str, str]:
 def dataset_info_file(description: DatasetDescription) -> bytes:
     """dataset_info.json. ``numBytes`` is the sum of the records' lengths, without framing, as TFDS counts."""
     names = split_names(description.splits)
+    is_readable = description.compression == "none"
     ending = f"-{{SHARD_X_OF_Y}}.tfrecord{SUFFIXES[description.compression]}"
+    formats: Json = {"fileFormat": "tfrecord"}
+    if description.has_array_record:
+        ending = "-{SHARD_X_OF_Y}.{FILEFORMAT}"
+        only = {"fileFormat": "array_record"}
+        formats = {**formats, "alternativeFileFormats": ["array_record"]} if is_readable else only
     info: Json = {
         "name": tfds_name(description.name),
         "version": VERSION,
         "description": "Converted by beam_tfrecord; conversion.json tells how.",
-        "fileFormat": "tfrecord",
+        **formats,
         "splits": [
             {
                 "name": names[split],
@@ -108,7 +116,9 @@ def tfds_notes(description: DatasetDescription) -> list[str]:
     """What TensorFlow Datasets does not get to see of a dataset; empty when it loads all of it."""
     notes = []
     if description.compression != "none":
-        notes.append(f"TensorFlow Datasets cannot read {description.compression}: reshard with --compression none")
+        told = ", but the ArrayRecord files with tfds.data_source" if description.has_array_record else ""
+        cure = "reshard with --compression none"
+        notes.append(f"TensorFlow Datasets cannot read {description.compression}{told or f': {cure}'}")
     if description.schema.is_sequence:
         notes.append("TensorFlow Datasets reads the context of the SequenceExamples, but not their feature lists")
     for spec in description.specs:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
-from beam_tfrecord.conversion import read_conversion
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.facts import DatasetFacts, facts_from
-from beam_tfrecord.metadata import PublishedShard
+from beam_tfrecord.metadata import STATISTICS, PublishedShard
+from beam_tfrecord.published import read_conversion, read_object
 from beam_tfrecord.storage import Storage, scheme_of
 
 
@@ -23,6 +24,19 @@ class FinishedDataset:
     def uri(self, shard: PublishedShard) -> str:
         """Where a shard lies."""
         return f"{self.folder}/{shard.file}"
+
+    def image_size(self) -> tuple[int | None, int | None]:
+        """(height, width) that all stored images have in common, as statistics.json tells; None for what differs."""
+        uri = f"{self.folder}/{STATISTICS}"
+        images = read_object(uri, self.storage).get("images") if self.storage.is_file(uri) else None
+        height, width = (_common((images or {}).get(side)) for side in ("height", "width"))
+        return height, width
+
+
+def _common(digest: Any) -> int | None:
+    """The value that all of a digest have."""
+    values = [digest.get(end) for end in ("least", "greatest")] if isinstance(digest, dict) else [None]
+    return values[0] if isinstance(values[0], int) and len(set(values)) == 1 else None
 
 
 def open_dataset(directory: str | os.PathLike[str], storage: Storage | None = None) -> FinishedDataset:

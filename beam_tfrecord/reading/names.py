@@ -30,7 +30,9 @@ def names_by_key(facts: DatasetFacts, style: str) -> dict[str, str]:
     if style == STORED:
         return {key: key for key in facts.specs}
     short = {
-        key: _SHORT_NAMES.get(logical, logical) for logical, key in facts.keys.items() if not logical.startswith(_COLUMN)
+        key: _SHORT_NAMES.get(logical, logical)
+        for logical, key in facts.keys.items()
+        if not logical.startswith(_COLUMN)
     }
     taken = set(short.values())
     columns = {key: logical for logical, key in facts.keys.items() if logical.startswith(_COLUMN)}

@@ -31,7 +31,9 @@ def picture_of_pixels(data: bytes, height: int, width: int, channels: int, dtype
 
     size = height * width * channels * np.dtype(dtype).itemsize
     if len(data) != size:
-        raise DatasetError(f"the picture has {len(data):,} bytes, but {height} x {width} x {channels} {dtype} are {size:,}")
+        raise DatasetError(
+            f"the picture has {len(data):,} bytes, but {height} x {width} x {channels} {dtype} are {size:,}"
+        )
     pixels: Any = np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).reshape(height, width, channels)
     if channels == 1:
         pixels = pixels[:, :, 0]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, overload
 
 from beam_tfrecord.annotations.base import FeatureSpec
 from beam_tfrecord.errors import ConfigError, DatasetError, nearest
 from beam_tfrecord.reading.finished import FinishedDataset, open_dataset
 from beam_tfrecord.reading.names import SHORT, STORED, image_key, keys_named, names_by_key
+from beam_tfrecord.reading.options import check_share
 from beam_tfrecord.reading.selection import ShardPart, cut, select_parts
 from beam_tfrecord.reading.shard_records import ShardRecords
 from beam_tfrecord.reading.values import RecordValues
@@ -43,13 +44,6 @@ def read(
     check_share(shard)
     dataset = open_dataset(directory)
     return Reader(dataset, select_parts(dataset.facts.splits, split, shard), names)
-
-
-def check_share(shard: tuple[int, int]) -> None:
-    """Raise ConfigError unless shard is (index, count) with an index from 0 to count - 1."""
-    is_pair = isinstance(shard, tuple | list) and len(shard) == 2 and all(isinstance(number, int) for number in shard)
-    if not is_pair or not 0 <= shard[0] < shard[1]:
-        raise ConfigError(f"shard={shard!r}: must be (index, count) of a worker, index from 0 to count - 1")
 
 
 class Reader(Sequence[PlainRecord]):

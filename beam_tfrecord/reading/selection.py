@@ -1,4 +1,4 @@
-"""Which records are asked for: ``train``, ``train[:80%]``, ``train[100:200]+validation``, ``all``, and a worker's share.
+"""Which records are asked for (``train``, ``train[:80%]``, ``train[100:200]+validation``, ``all``), and whose share.
 
 The spelling is that of TensorFlow Datasets, and so is the rounding of percentages to the closest record, so that one
 text names the same records there and here. Neighbours such as ``[:33%]`` and ``[33%:]`` share a border: no record is in

@@ -31,8 +31,11 @@ class Part:
     title: str = ""
 
 
-def stacked_bar(parts: Sequence[Part], total: float, label: str, thickness: int = 10) -> Markup:
-    """A horizontal bar made of parts; as wide as where it stands. total: what the whole width means."""
+def stacked_bar(parts: Sequence[Part], total: float, label: str = "", thickness: int = 10) -> Markup:
+    """A horizontal bar made of parts; as wide as where it stands.
+
+    total: what the whole width means. label: what it shows, in words; without it the numbers stand beside the bar.
+    """
     drawn = []
     x = 0.0
     for part in parts:
@@ -44,9 +47,9 @@ def stacked_bar(parts: Sequence[Part], total: float, label: str, thickness: int 
                 f'class="{escape(part.style)}">{_title(part.title)}</rect>'
             )
             x += width
+    told = f'role="img" aria-label="{escape(label)}"' if label else 'aria-hidden="true"'
     return Markup(
-        f'<svg class="hbar" viewBox="0 0 100 {thickness}" preserveAspectRatio="none" role="img" '
-        f'aria-label="{escape(label)}">{"".join(drawn)}</svg>'
+        f'<svg class="hbar" viewBox="0 0 100 {thickness}" preserveAspectRatio="none" {told}>{"".join(drawn)}</svg>'
     )
 
 
@@ -85,7 +88,7 @@ def _column_chart(columns: Sequence[Part], ticks: Sequence[tuple[float, str]], u
     step = column_width(len(columns), left)
     shapes = []
     for text, y in levels:
-        shapes.append(f'<line class="grid" x1="{_n(left)}" x2="{WIDTH - _RIGHT}" y1="{_n(y)}" y2="{_n(y)}"/>')
+        shapes.append(f'<line class="rule" x1="{_n(left)}" x2="{WIDTH - _RIGHT}" y1="{_n(y)}" y2="{_n(y)}"/>')
         shapes.append(f'<text class="axis" x="{_n(left - 5)}" y="{_n(y + 4)}" text-anchor="end">{escape(text)}</text>')
     shapes += [_column(column, left + place * step, step, top) for place, column in enumerate(columns) if column.value]
     for place, text in ticks:

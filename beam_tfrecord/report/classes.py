@@ -87,11 +87,7 @@ def _row(label: str, counts: Mapping[str, int], sums: Mapping[str, int], widest:
     name = clean(label)
     total = sum(counts.values())
     per_split = tuple((count, percent(count / sums[split]) if sums[split] else "") for split, count in counts.items())
-    parts = [
-        Part(count, split_style(place), f"{split}: {count:,} ({share})")
-        for place, (split, (count, share)) in enumerate(zip(counts, per_split, strict=True))
-    ]
-    bar = stacked_bar(parts, widest, f"{name}: {plural(total, 'use')}")
+    bar = stacked_bar([Part(count, split_style(place)) for place, count in enumerate(counts.values())], widest)
     return ClassRow(shorten(name, MAX_NAME), name, total, percent(total / sum(sums.values())), per_split, bar)
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from beam_tfrecord.elements import Finding
-from beam_tfrecord.errors import ConfigError, DatasetError
+from beam_tfrecord.errors import DatasetError
+from beam_tfrecord.facts import facts_from
 from beam_tfrecord.metadata import CONVERSION, STATISTICS, read_finding_lines
 from beam_tfrecord.published import REJECTS_FILE, WARNINGS_FILE, read_conversion, read_object
 from beam_tfrecord.report.columns import ColumnSummary
 from beam_tfrecord.report.scan import MAX_RECORDS, ShardFile, scan_dataset
-from beam_tfrecord.report.views import ContentReader, reader_for
+from beam_tfrecord.report.views import ContentReader
 from beam_tfrecord.shard_files import find_files
 from beam_tfrecord.staging import read_lines
 from beam_tfrecord.storage import Storage, name_of
@@ -63,21 +64,19 @@ def load_dataset(folder: str, storage: Storage) -> Dataset:
 
 
 def _own_dataset(folder: str, conversion: Mapping[str, Any], storage: Storage) -> Dataset:
+    facts = facts_from(conversion)
+    reader = ContentReader(facts.keys, facts.label_names)
     try:
         conversion = {**conversion, "splits": in_usual_order(conversion["splits"])}
-        reader = reader_for(conversion)
-        shards = [
-            ShardFile(str(shard["file"]), split)
-            for split, told in conversion["splits"].items()
-            for shard in told["shards"]
-        ]
         rejected = {code: int(count) for code, count in conversion["rejected"]["by_code"].items()}
         warned = {code: int(count) for code, count in conversion["warnings"].items()}
         total = int(conversion["written"])
-    except (ConfigError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DatasetError(f"{folder}/{CONVERSION} is damaged ({type(error).__name__}: {error})") from None
+    shards = [ShardFile(shard.file, split) for split, own in facts.splits.items() for shard in own]
     uri = f"{folder}/{STATISTICS}"
     statistics = read_object(uri, storage) if storage.is_file(uri) else {}
+    is_counted = "images" in statistics
     is_table = not conversion.get("image_formats")
     scan = None
     if not _has_samples(statistics) or is_table:
@@ -97,7 +96,7 @@ def _own_dataset(folder: str, conversion: Mapping[str, Any], storage: Storage) -
             )
         ),
         columns=scan.columns.by_key if scan else {},
-        scan=ScanNote(scan.num_records, total) if scan else None,
+        scan=ScanNote(scan.num_records, total) if scan and (is_table or not is_counted) else None,
     )
 
 

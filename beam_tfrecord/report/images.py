@@ -178,7 +178,7 @@ def shares(counts: Iterable[tuple[str, int]], total: int | None = None) -> list[
             name,
             count,
             text.percent(count / everything) if everything else "",
-            stacked_bar([Part(count, "bar", f"{count:,}")], widest, f"{name}: {count:,}"),
+            stacked_bar([Part(count, "bar")], widest),
         )
         for name, count in rows
     ]

@@ -135,9 +135,7 @@ def split_rows(conversion: Mapping[str, Any]) -> list[SplitRow]:
                 share,
                 len(split["shards"]),
                 file_size(_sum(split, "bytes")),
-                stacked_bar(
-                    [Part(count or 0, split_style(place), f"{name}: {told}")], total, f"{name}: {told} records"
-                ),
+                stacked_bar([Part(count or 0, split_style(place))], total),
             )
         )
     return rows

@@ -10,7 +10,7 @@ from typing import Any
 
 from beam_tfrecord.report import details, findings, images, overview
 from beam_tfrecord.report.classes import class_balance
-from beam_tfrecord.report.dataset import MAX_REJECTS, Dataset
+from beam_tfrecord.report.dataset import Dataset
 from beam_tfrecord.report.pictures import Pictures, box_styles
 from beam_tfrecord.report.text import clean, shorten
 from beam_tfrecord.statistics import MIN_SAMPLES
@@ -52,9 +52,8 @@ def page_values(dataset: Dataset, pictures: Pictures) -> dict[str, Any]:
         "changes": findings.change_reasons(dataset, pictures),
         "warnings": findings.warning_reasons(dataset, pictures),
         "reject_reasons": findings.reject_reasons(dataset),
-        "reject_rows": findings.finding_rows(dataset.rejects),
+        "reject_rows": findings.reject_rows(dataset.rejects),
         "rejects": rejects,
-        "max_rejects": MAX_REJECTS,
         "shard_chart": images.shard_chart(conversion["splits"]),
         "shards": overview.shard_rows(conversion),
         "num_shards": num_shards,
@@ -108,7 +107,7 @@ def render_page(values: dict[str, Any]) -> bytes:
     script = _part("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     text: str = _template().render(**values, script=script, script_hash=f"sha256-{digest}", style=_part("report.css"))
-    return text.encode("utf-8", "backslashreplace")
+    return text.lstrip().encode("utf-8", "backslashreplace")
 
 
 def _part(name: str) -> str:

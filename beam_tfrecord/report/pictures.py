@@ -17,8 +17,9 @@ from beam_tfrecord.report.views import Content, ContentReader
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import SUFFIXES
 
-BUDGET = 1_700_000  # characters of all data URIs together
+BUDGET = 1_200_000  # characters of all pictures with their boxes
 COLOURS = 8  # of boxes, in the style sheet
+_BOX_MARKUP = 120  # characters of a box on the page
 MAX_BOXES = 60  # drawn on one picture
 SHOWN_WIDTH, SHOWN_HEIGHT = 156, 102  # pixels that a picture has at most on the page
 _COMPRESSED = tuple(suffix for suffix in SUFFIXES.values() if suffix)
@@ -111,7 +112,8 @@ def _sampled_places(dataset: Dataset) -> dict[Group, list[SamplePlace]]:
         raise DatasetError(
             f"the statistics of {dataset.folder} are damaged ({error}): delete statistics.json"
         ) from None
-    return groups
+    files = {shard["file"] for split in dataset.conversion["splits"].values() for shard in split["shards"]}
+    return {group: [place for place in places if place.file in files] for group, places in groups.items()}
 
 
 def _within_budget(
@@ -126,7 +128,7 @@ def _within_budget(
             picture = drawn.get(places[rank]) if rank < len(places) else None
             if picture is None:
                 continue
-            used += len(picture.uri)
+            used += len(picture.uri) + _BOX_MARKUP * len(picture.boxes)
             if used > budget:
                 left_out += 1
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 MAX_TEXT = 160  # characters of a text that are shown; the rest is in its tooltip
-MAX_TITLE = 600
+MAX_TITLE = 400  # characters of a tooltip
 
 _SIGNED = re.compile(
     r"(\b[A-Za-z][A-Za-z0-9+.-]*://)(?:[^\s/@'\"]*@)?([^\s?'\"]*)(\?[^\s'\"]*?)?(?=(?::\d+)?(?:[\s'\",;)]|$))"

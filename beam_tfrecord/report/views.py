@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from beam_tfrecord.annotations.base import Feature
-from beam_tfrecord.record_keys import guess_keys, keys_of_conversion
+from beam_tfrecord.record_keys import guess_keys
 from beam_tfrecord.record_view import RecordView, frames
 
 _SIDES = ("bbox_xmin", "bbox_ymin", "bbox_xmax", "bbox_ymax")
@@ -116,17 +116,6 @@ class ContentReader:
             for (xmin, ymin, xmax, ymax), name in zip(sides, names, strict=True)
             if all(isinstance(side, int | float) and isfinite(side) for side in (xmin, ymin, xmax, ymax))
         )
-
-
-def reader_for(conversion: Mapping[str, Any]) -> ContentReader:
-    """The reader of a dataset with a conversion.json.
-
-    Raises ConfigError, KeyError, TypeError or ValueError when the file is damaged.
-    """
-    labels = conversion["labels"]
-    offset = conversion["label_offset"]
-    ids = conversion.get("label_ids") or range(offset, offset + len(labels))
-    return ContentReader(keys_of_conversion(conversion), dict(zip(ids, labels, strict=False)))
 
 
 def guessed_reader(present: Collection[str]) -> ContentReader:

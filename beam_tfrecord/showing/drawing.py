@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import colorsys
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFilter, ImageFont
+from PIL import Image, ImageDraw, ImageFilter
 
+from beam_tfrecord.showing.fonts import set_text
 from beam_tfrecord.showing.pictures import DrawnObject, DrawnPicture
 
 Colour = tuple[int, int, int]
-Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+Point = tuple[float, float]
 Area = tuple[float, float, float, float]
 
 # Told apart by people with any colour vision as far as that goes, bright enough on dark pictures.
@@ -27,6 +28,12 @@ _COLOURS: tuple[Colour, ...] = (
     (140, 98, 57),
     (120, 190, 33),
     (88, 86, 214),
+    (214, 178, 0),
+    (0, 121, 107),
+    (191, 54, 12),
+    (3, 169, 214),
+    (173, 20, 87),
+    (104, 130, 158),
 )
 _GOLDEN = 0.618033988749895
 _VOID = 255  # of masks of the whole image: no class
@@ -36,8 +43,8 @@ _INK: Colour = (24, 28, 34)
 _MAX_TAGS = 14
 
 
-def class_colour(number: int) -> Colour:
-    """The colour of a class by its id, the same on every picture."""
+def numbered_colour(number: int) -> Colour:
+    """One of a row of colours, of which the first are easy to tell apart."""
     if 0 <= number < len(_COLOURS):
         return _COLOURS[number]
     red, green, blue = colorsys.hsv_to_rgb((number * _GOLDEN) % 1, 0.72, 0.88)
@@ -50,40 +57,49 @@ def text_colour(background: Colour) -> Colour:
     return _INK if 0.299 * red + 0.587 * green + 0.114 * blue > 150 else _WHITE
 
 
-@functools.lru_cache(maxsize=32)
-def font(size: int) -> Font:
-    """Pillow's own font, which is there on every machine."""
-    return ImageFont.load_default(size)
+def text_width(text: str, size: int) -> float:
+    """Width of a text in pixels."""
+    shown, font = set_text(text, size)
+    return font.getlength(shown)
 
 
 def fitted(text: str, width: float, size: int) -> str:
     """The text, cut with an ellipsis so that it is not wider than ``width`` pixels."""
-    if font(size).getlength(text) <= width:
+    if text_width(text, size) <= width:
         return text
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2
-        if font(size).getlength(text[:middle].rstrip() + "…") <= width:
+        if text_width(text[:middle].rstrip() + "…", size) <= width:
             low = middle
         else:
             high = middle - 1
     return text[:low].rstrip() + "…"
 
 
-def draw_annotations(image: Image.Image, picture: DrawnPicture) -> Image.Image:
-    """A copy of an RGB image, of the size at which it is seen, with all that is annotated on it."""
+def draw_text(image: Image.Image, place: Point, text: str, size: int, colour: Colour, anchor: str = "la") -> None:
+    """Write one line. place: of the anchor, as Pillow names anchors."""
+    shown, font = set_text(text, size)
+    ImageDraw.Draw(image).text(place, shown, fill=colour, font=font, anchor=anchor)
+
+
+def draw_annotations(image: Image.Image, picture: DrawnPicture, colours: Mapping[int, Colour]) -> Image.Image:
+    """A copy of an RGB image, of the size at which it is seen, with all that is annotated on it.
+
+    colours: of each class of objects, by its number.
+    """
     canvas = image.copy()
     if picture.classes is not None:
-        canvas = _draw_classes(canvas, picture.classes)
+        canvas = _draw_classes(canvas, picture.classes, len(colours))
     for item in picture.objects:
         if item.mask is not None:
-            canvas = _draw_mask(canvas, item.mask, class_colour(item.number))
+            canvas = _draw_mask(canvas, item.mask, colours[item.number])
     for item in sorted(picture.objects, key=_area, reverse=True):
         if item.box is not None:
-            _draw_box(canvas, item.box, class_colour(item.number))
+            _draw_box(canvas, item.box, colours[item.number])
     for item in picture.objects:
-        _draw_points(canvas, item, class_colour(item.number))
-    _draw_tags(canvas, picture.objects)
+        _draw_points(canvas, item, colours[item.number])
+    _draw_tags(canvas, picture.objects, colours)
     return canvas
 
 
@@ -104,10 +120,13 @@ def _draw_mask(canvas: Image.Image, mask: Image.Image, colour: Colour) -> Image.
     return _painted(canvas, full, Image.new("RGB", canvas.size, colour))
 
 
-def _draw_classes(canvas: Image.Image, classes: Image.Image) -> Image.Image:
-    """A mask of the whole image: each value in its colour, 0 and void left as they are, edges between them drawn."""
+def _draw_classes(canvas: Image.Image, classes: Image.Image, used: int) -> Image.Image:
+    """A mask of the whole image: each value in its colour, 0 and void left as they are, edges between them drawn.
+
+    used: colours that mean a class of objects; the values of the mask are something else.
+    """
     values = np.asarray(classes.resize(canvas.size, Image.Resampling.NEAREST))
-    table = np.array([class_colour(value - 1) for value in range(256)], np.uint8)
+    table = np.array([numbered_colour(used + value - 1) for value in range(256)], np.uint8)
     covered = ((values != 0) & (values != _VOID)).astype(np.uint8) * 255
     painted = _painted(canvas, Image.fromarray(covered), Image.fromarray(table[values]), outline=False)
     edges = np.zeros(values.shape, bool)
@@ -142,19 +161,19 @@ def _pixels(box: Sequence[float], size: tuple[int, int]) -> Area:
 
 
 def _line_width(size: tuple[int, int]) -> int:
-    return max(1, round(min(size) / 130))
+    return max(2, round(min(size) / 140))
 
 
 def _draw_box(canvas: Image.Image, box: Sequence[float], colour: Colour) -> None:
     draw = ImageDraw.Draw(canvas)
     left, top, right, bottom = (round(side) for side in _pixels(box, canvas.size))
     width = _line_width(canvas.size)
-    shadow = tuple(part // 4 for part in colour)
-    draw.rectangle((left - 1, top - 1, right + 1, bottom + 1), outline=shadow, width=width + 2)
+    shadow = tuple(part // 3 for part in colour)
+    draw.rectangle((left - 1, top - 1, right + 1, bottom + 1), outline=shadow)
     draw.rectangle((left, top, right, bottom), outline=colour, width=width)
 
 
-def _draw_tags(canvas: Image.Image, objects: Sequence[DrawnObject]) -> None:
+def _draw_tags(canvas: Image.Image, objects: Sequence[DrawnObject], colours: Mapping[int, Colour]) -> None:
     """Names of the largest objects, each where it covers no other name."""
     size = max(10, min(15, round(min(canvas.size) / 17)))
     named = sorted((item for item in objects if item.name and item.box is not None), key=_area, reverse=True)
@@ -165,18 +184,18 @@ def _draw_tags(canvas: Image.Image, objects: Sequence[DrawnObject]) -> None:
         if place is None:
             continue
         taken.append(place)
-        colour = class_colour(item.number)
+        colour = colours[item.number]
         draw.rounded_rectangle(place, radius=2, fill=colour)
         text = fitted(item.name, place[2] - place[0] - 4, size)
         middle = ((place[0] + place[2]) / 2, (place[1] + place[3]) / 2)
-        draw.text(middle, text, fill=text_colour(colour), font=font(size), anchor="mm")
+        draw_text(canvas, middle, text, size, text_colour(colour), "mm")
 
 
 def _tag_place(canvas: tuple[int, int], item: DrawnObject, size: int, taken: Sequence[Area]) -> Area | None:
     """Where a name fits: above its box, inside of it, or below; None when all are taken."""
     assert item.box is not None
-    left, top, right, bottom = _pixels(item.box, canvas)
-    width = min(font(size).getlength(item.name) + 7, canvas[0] - 2, max(right - left, 60))
+    left, top, _, bottom = _pixels(item.box, canvas)
+    width = min(text_width(item.name, size) + 8, canvas[0] - 2)
     height = size + 5
     left = max(0.0, min(left, canvas[0] - width - 1))
     for y in (top - height, top + 1, bottom - height, bottom + 1):

@@ -95,9 +95,12 @@ def _with_image_key(frame: Frame, keys: Mapping[str, str]) -> Mapping[str, str]:
 def _drawn(
     frame: Frame, keys: Mapping[str, str], names: Mapping[int, str], max_side: int, where: str, picked: PickedRecord
 ) -> DrawnPicture:
-    objects = tuple(_objects(frame, keys, names, max_side))
+    objects = (*_objects(frame, keys, names, max_side), *_segments(frame, keys, names, max_side))
     title = " · ".join(filter(None, (_title(frame, keys, names, objects), where)))
     subtitle = _text(frame, keys.get("filename")) or _text(frame, keys.get("source_id")) or f"record {picked.number}"
+    if not title:
+        title, subtitle = end_of_path(subtitle), ""
+    subtitle = end_of_path(subtitle)
     try:
         image = _image(frame, keys)
     except DECODE_ERRORS as error:
@@ -176,7 +179,7 @@ def _mask(data: object, max_side: int) -> Image.Image | None:
 
 
 def _classes(frame: Frame, keys: Mapping[str, str], max_side: int) -> Image.Image | None:
-    for name in ("panoptic_instance_mask", "instance_map", "semantic_mask", "panoptic_category_mask"):
+    for name in ("instance_map", "semantic_mask"):
         mask = _mask(single(frame, keys.get(name)), max_side)
         if mask is not None:
             return mask
@@ -203,6 +206,17 @@ def _objects(frame: Frame, keys: Mapping[str, str], names: Mapping[int, str], ma
             _mask(masks[number], max_side) if number < len(masks) else None,
             points[number] if number < len(points) else (),
         )
+
+
+def _segments(frame: Frame, keys: Mapping[str, str], names: Mapping[int, str], max_side: int) -> Iterator[DrawnObject]:
+    """The segments of a panoptic picture, each as an object with a mask."""
+    numbers = _mask(single(frame, keys.get("panoptic_instance_mask")), max_side)
+    if numbers is None:
+        return
+    values = np.asarray(numbers)
+    for place, own in enumerate(_list(frame, keys.get("panoptic_segment_label")), start=1):
+        mask = Image.fromarray((values == place).astype(np.uint8))
+        yield DrawnObject(own, printable(names.get(own, str(own))), mask=mask)
 
 
 def _points(frame: Frame, keys: Mapping[str, str], objects: int) -> list[tuple[tuple[float, float, int], ...]]:
@@ -242,6 +256,11 @@ def _title(frame: Frame, keys: Mapping[str, str], names: Mapping[int, str], obje
         return printable(", ".join(labels))
     counts = Counter(item.name for item in objects if item.name)
     if counts:
-        return ", ".join(name if count == 1 else f"{count} {name}" for name, count in counts.most_common())
+        return ", ".join(name if count == 1 else f"{name} ({count})" for name, count in counts.most_common())
     captions = _list(frame, keys.get("captions"))
     return printable(_decoded(captions[0])) if captions else ""
+
+
+def end_of_path(path: str) -> str:
+    """The name of a file: what tells it from the others in little room."""
+    return path.rstrip("/").rpartition("/")[2] or path

@@ -94,6 +94,7 @@ def select_records(
     if facts is not None:
         for condition in selection.conditions:
             _check_name(condition, [*facts.specs, *facts.keys])
+            _check_label(condition, names)
     known: dict[Condition, bool] = dict.fromkeys(selection.conditions, False)
     seen = 0
 
@@ -120,6 +121,14 @@ def _check_name(condition: Condition, names: Sequence[str]) -> None:
     if condition.name not in names and condition.name != "label":
         told = nearest(condition.name, names) or f"; records have {', '.join(names[:5])} ..."
         raise ConfigError(f"--where {condition.name}={condition.value}: no feature is called so{told}")
+
+
+def _check_label(condition: Condition, names: Mapping[int, str]) -> None:
+    """Raises ConfigError for a label that is none."""
+    labels = {*names.values(), *map(str, names)}
+    if condition.name == "label" and condition.value not in labels:
+        told = nearest(condition.value, names.values()) or f"; there are {', '.join(list(names.values())[:5])} ..."
+        raise ConfigError(f"--where label={condition.value}: no label is called so{told}")
 
 
 def _outcome(condition: Condition, picked: PickedRecord, names: Mapping[int, str]) -> bool | None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from PIL import Image, ImageDraw
 
-from beam_tfrecord.showing.drawing import Colour, class_colour, draw_annotations, fitted, font
+from beam_tfrecord.showing.drawing import Colour, draw_annotations, draw_text, fitted, numbered_colour, text_width
 from beam_tfrecord.showing.pictures import DrawnPicture
 
 MAX_SIDE, SMALL_SIDE = 640, 256  # of pictures that wait to be placed: of a few, and of many
@@ -71,15 +71,18 @@ def draw_sheet(pictures: Sequence[DrawnPicture], heading: str, remark: str, colu
     if not pictures:
         raise ValueError("there is no picture to draw")
     layout = plan_layout(len(pictures), columns)
-    cells = [_drawn_cell(picture, layout) for picture in pictures]
+    legend = _legend(pictures)
+    colours = {number: numbered_colour(place) for place, (number, _) in enumerate(legend)}
+    for number in sorted({item.number for picture in pictures for item in picture.objects} - set(colours)):
+        colours[number] = numbered_colour(len(colours))
+    cells = [_drawn_cell(picture, layout, colours) for picture in pictures]
     rows = [cells[start : start + layout.columns] for start in range(0, len(cells), layout.columns)]
     heights = [max(cell.height for cell in row) for row in rows]
-    legend = _legend(pictures)
     top = _MARGIN + 44 + (30 if legend else 0)
     bottom = top + sum(heights) + len(rows) * (layout.caption + _GAP) - _GAP + _MARGIN
     width = max(layout.width, 2 * _MARGIN + 360)
     page = Image.new("RGB", (width, bottom), _PAGE)
-    _draw_header(page, heading, remark, legend)
+    _draw_header(page, heading, remark, legend, colours)
     y = top
     for number, (row, height) in enumerate(zip(rows, heights, strict=True)):
         for column, cell in enumerate(row):
@@ -101,7 +104,7 @@ def png_bytes(image: Image.Image) -> bytes:
 # Cells
 
 
-def _drawn_cell(picture: DrawnPicture, layout: Layout) -> Image.Image:
+def _drawn_cell(picture: DrawnPicture, layout: Layout, colours: Mapping[int, Colour]) -> Image.Image:
     """The picture at its final size, annotations drawn on it."""
     if picture.image is None:
         return _missing(picture.trouble, layout)
@@ -113,7 +116,7 @@ def _drawn_cell(picture: DrawnPicture, layout: Layout) -> Image.Image:
     else:
         how = Image.Resampling.LANCZOS
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
-    return draw_annotations(picture.image.resize(size, how), picture)
+    return draw_annotations(picture.image.resize(size, how), picture, colours)
 
 
 def _missing(trouble: str, layout: Layout) -> Image.Image:
@@ -123,9 +126,9 @@ def _missing(trouble: str, layout: Layout) -> Image.Image:
     draw.rectangle((0, 0, cell.width - 1, cell.height - 1), outline=(230, 190, 190))
     middle = cell.width / 2, cell.height / 2
     size = layout.title_size
-    draw.text((middle[0], middle[1] - size), "does not decode", fill=_WARNING, font=font(size), anchor="mm")
+    draw_text(cell, (middle[0], middle[1] - size), "does not decode", size, _WARNING, "mm")
     told = fitted(trouble, cell.width - 16, layout.subtitle_size)
-    draw.text((middle[0], middle[1] + 6), told, fill=_FAINT, font=font(layout.subtitle_size), anchor="mm")
+    draw_text(cell, (middle[0], middle[1] + 6), told, layout.subtitle_size, _FAINT, "mm")
     return cell
 
 
@@ -137,18 +140,13 @@ def _draw_place(
     draw.rectangle((x, y, x + layout.cell - 1, y + height - 1), fill=_CELL)
     page.paste(cell, (x + (layout.cell - cell.width) // 2, y + (height - cell.height) // 2))
     title = fitted(picture.title, layout.cell, layout.title_size)
-    draw.text((x, y + height + 6), title or "–", fill=_INK if title else _FAINT, font=font(layout.title_size))
+    draw_text(page, (x, y + height + 6), title, layout.title_size, _INK)
     line = y + height + 6 + layout.title_size + 4
-    size = f"{picture.size[0]}×{picture.size[1]}" if picture.image is not None else ""
-    room = font(layout.subtitle_size).getlength(size) + 8 if size else 0
-    subtitle = fitted(_end_of_path(picture.subtitle), layout.cell - room, layout.subtitle_size)
-    draw.text((x, line), subtitle, fill=_FAINT, font=font(layout.subtitle_size))
-    draw.text((x + layout.cell - 1, line), size, fill=_FAINT, font=font(layout.subtitle_size), anchor="ra")
-
-
-def _end_of_path(path: str) -> str:
-    """The name of a file: what tells it from the others in little room."""
-    return path.rstrip("/").rpartition("/")[2] or path
+    size = f"{picture.size[0]}x{picture.size[1]}" if picture.image is not None else ""
+    room = text_width(size, layout.subtitle_size) + 8 if size else 0
+    subtitle = fitted(picture.subtitle, layout.cell - room, layout.subtitle_size)
+    draw_text(page, (x, line), subtitle, layout.subtitle_size, _FAINT)
+    draw_text(page, (x + layout.cell - 1, line), size, layout.subtitle_size, _FAINT, "ra")
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -161,20 +159,22 @@ def _legend(pictures: Sequence[DrawnPicture]) -> list[tuple[int, str]]:
     return [one for one, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
 
 
-def _draw_header(page: Image.Image, heading: str, remark: str, legend: Sequence[tuple[int, str]]) -> None:
+def _draw_header(
+    page: Image.Image, heading: str, remark: str, legend: Sequence[tuple[int, str]], colours: Mapping[int, Colour]
+) -> None:
     draw = ImageDraw.Draw(page)
     room = page.width - 2 * _MARGIN
-    used = font(15).getlength(remark)
-    draw.text((page.width - _MARGIN, _MARGIN + 3), fitted(remark, room, 15), fill=_FAINT, font=font(15), anchor="ra")
-    draw.text((_MARGIN, _MARGIN - 4), fitted(heading, room - used - 24, 23), fill=_INK, font=font(23))
+    used = text_width(remark, 15)
+    draw_text(page, (page.width - _MARGIN, _MARGIN + 3), fitted(remark, room, 15), 15, _FAINT, "ra")
+    draw_text(page, (_MARGIN, _MARGIN - 4), fitted(heading, room - used - 24, 23), 23, _INK)
     draw.line((_MARGIN, _MARGIN + 30, page.width - _MARGIN, _MARGIN + 30), fill=_RULE)
     x = float(_MARGIN)
     for place, (number, name) in enumerate(legend):
         text = fitted(name, 220, 14)
-        width = 18 + font(14).getlength(text) + 20
+        width = 18 + text_width(text, 14) + 20
         if place == _SHOWN_CLASSES or x + width > page.width - _MARGIN - 60:
-            draw.text((x, _MARGIN + 41), f"+{len(legend) - place} more", fill=_FAINT, font=font(14))
+            draw_text(page, (x, _MARGIN + 41), f"+{len(legend) - place} more", 14, _FAINT)
             break
-        draw.rounded_rectangle((x, _MARGIN + 43, x + 12, _MARGIN + 55), radius=3, fill=class_colour(number))
-        draw.text((x + 18, _MARGIN + 41), text, fill=_INK, font=font(14))
+        draw.rounded_rectangle((x, _MARGIN + 43, x + 12, _MARGIN + 55), radius=3, fill=colours[number])
+        draw_text(page, (x + 18, _MARGIN + 41), text, 14, _INK)
         x += width

@@ -12,11 +12,13 @@ from typing import Any
 
 from beam_tfrecord.annotations.base import Feature
 from beam_tfrecord.images.safety import DECODE_ERRORS
-from beam_tfrecord.images.sniff import NOT_IMAGES, describe, sniff
+from beam_tfrecord.images.sniff import describe, sniff
 from beam_tfrecord.printable import shortened, shown_bytes, text_or_none
 
 SHOWN_VALUES = 6
 MAX_TEXT = 1000  # bytes; longer ones are told by their size and hash
+# Formats with a signature that no text begins with by chance.
+_IMAGES = frozenset({"jpeg", "png", "gif", "webp", "bmp", "tiff"})
 _WHITE_SPACE = frozenset("\t\n\r")
 
 
@@ -42,25 +44,33 @@ def image_facts(data: bytes) -> ImageFacts | None:
     from PIL import Image
 
     kind = sniff(data)
-    if kind in NOT_IMAGES or kind == "netpbm":  # a text may begin with P1 or P6
+    if kind not in _IMAGES:
         return None
     try:
         with Image.open(io.BytesIO(data)) as image:
             bands = len(image.getbands()) if image.mode != "P" else 3
             return ImageFacts(kind, len(data), image.width, image.height, bands)
     except DECODE_ERRORS:
-        return ImageFacts(kind, len(data)) if len(data) > MAX_TEXT else None
+        return ImageFacts(kind, len(data))
 
 
 def shortest_float(number: float) -> float:
     """The float that has the fewest digits of those that are this float32: 0.1, not 0.10000000149011612."""
     if not math.isfinite(number):
         return number
-    for digits in range(6, 10):
+    for digits in range(1, 10):
         candidate = float(f"{number:.{digits}g}")
-        if struct.pack("<f", candidate) == struct.pack("<f", number):
+        if _float32(candidate) == _float32(number):
             return candidate
     return number
+
+
+def _float32(number: float) -> bytes:
+    """The bytes of the nearest float32; nothing when it is out of range."""
+    try:
+        return struct.pack("<f", number)
+    except OverflowError:
+        return b""
 
 
 def short_value(value: Any) -> str:

@@ -81,12 +81,14 @@ def _is_installed(package: str) -> bool:
 
 
 def open_reading(uri: str) -> BinaryIO:
+    """A stream of the bytes as they are stored, whatever the name ends with."""
     from apache_beam.io.filesystem import CompressionTypes
 
     return cast(BinaryIO, filesystem_of(uri).open(uri, compression_type=CompressionTypes.UNCOMPRESSED))
 
 
 def open_writing(uri: str) -> BinaryIO:
+    """A stream whose bytes are stored as they are, whatever the name ends with."""
     from apache_beam.io.filesystem import CompressionTypes
 
     return cast(BinaryIO, filesystem_of(uri).create(uri, compression_type=CompressionTypes.UNCOMPRESSED))
@@ -133,12 +135,14 @@ def _list(filesystem: Any, base: str) -> list[FileInfo]:
 
 
 def make_parent(uri: str) -> None:
+    """Make the folder that a file is to lie in, where there are folders."""
     folder = uri.rpartition("/")[0]
     if folder.partition("://")[2].strip("/"):
         make_folder(folder)
 
 
 def make_folder(uri: str) -> None:
+    """Make a folder and those above it, where there are folders."""
     filesystem = filesystem_of(uri)
     if filesystem.has_dirs() and not filesystem.exists(uri):
         try:

@@ -13,20 +13,15 @@ import os
 
 from beam_tfrecord.errors import StorageError
 
-_MISSING = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.ENODEV}
-_TRANSIENT = {
-    errno.EIO,
-    errno.ESTALE,
-    errno.EAGAIN,
-    errno.EBUSY,
-    errno.ETIMEDOUT,
-    errno.ECONNRESET,
-    errno.ECONNABORTED,
-    errno.ENETUNREACH,
-    errno.EHOSTUNREACH,
-    errno.EHOSTDOWN,
-    errno.EREMOTEIO,
-}
+
+def _codes(*names: str) -> frozenset[int]:
+    """Numbers of error names, as far as this system knows them."""
+    return frozenset(getattr(errno, name) for name in names if hasattr(errno, name))
+
+
+_MISSING = _codes("ENOENT", "ENOTDIR", "ENAMETOOLONG", "ELOOP", "EISDIR", "ENXIO", "ENODEV")
+_NETWORK = _codes("ETIMEDOUT", "ECONNRESET", "ECONNABORTED", "ENETUNREACH", "EHOSTUNREACH", "EHOSTDOWN")
+_TRANSIENT = _NETWORK | _codes("EIO", "ESTALE", "EAGAIN", "EBUSY", "EREMOTEIO")
 _PLACE_CURES = {
     errno.EMFILE: "too many files are open in this process; raise the limit (ulimit -n 4096) or lower --read_threads",
     errno.ENFILE: "too many files are open on this machine; close other programs or raise fs.file-max",

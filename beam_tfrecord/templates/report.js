@@ -10,7 +10,8 @@
     const rows = rowsOf(id);
     let shown = 0;
     for (const row of rows) {
-      row.searched ??= `${row.textContent} ${all("[title]", row).map((part) => part.title).join(" ")}`.toLowerCase();
+      const texts = () => [row.textContent, ...all("[title]", row).map((part) => part.title)].join(" ");
+      row.searched ??= (row.dataset.row ?? texts()).toLowerCase();
       row.hidden = !((!code || row.dataset.code === code) && words.every((word) => row.searched.includes(word)));
       shown += row.hidden ? 0 : 1;
     }

@@ -3,7 +3,7 @@
 from beam_tfrecord.tfrecord.compression import SUFFIXES
 from beam_tfrecord.tfrecord.framing import FRAME_SIZE, Record, RecordFault, masked_crc32c
 from beam_tfrecord.tfrecord.index import INDEX_SUFFIX, read_index, write_index
-from beam_tfrecord.tfrecord.names import ShardName, parse_shard_name, shard_name
+from beam_tfrecord.tfrecord.names import ShardName, array_record_name, parse_shard_name, shard_name
 from beam_tfrecord.tfrecord.reader import detect_compression, read_record, read_records, scan_records
 from beam_tfrecord.tfrecord.writer import RecordWriter
 
@@ -15,6 +15,7 @@ __all__ = [
     "RecordFault",
     "RecordWriter",
     "ShardName",
+    "array_record_name",
     "detect_compression",
     "masked_crc32c",
     "parse_shard_name",

@@ -108,8 +108,11 @@ class ConvertWithBeamSink(beam.PTransform):
 
     def __init__(self, job: Job, storage: Storage) -> None:
         super().__init__()
-        if job.config.output.resume or job.config.output.index:
-            raise ConfigError("--writer beam goes neither with --resume nor with --index: use --writer planned")
+        output = job.config.output
+        if output.resume or output.index or output.array_record:
+            raise ConfigError(
+                "--writer beam goes with none of --resume, --index and --array_record: use --writer planned"
+            )
         self._job = job
         self._storage = storage
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
 from apache_beam.pipeline import Pipeline
 from apache_beam.runners.runner import PipelineResult
@@ -23,10 +25,19 @@ _OWN_ERROR = re.compile(
 
 
 def make_options(flags: Sequence[str] | PipelineOptions) -> PipelineOptions:
-    """Beam's options for the flags that are Beam's. The main session is never pickled: no DoFn lives there."""
+    """Beam's options for the flags that are Beam's; from now on its file systems know them as well.
+
+    The main session is never pickled: no DoFn lives there.
+    """
     options = flags if isinstance(flags, PipelineOptions) else PipelineOptions(list(flags))
     options.view_as(SetupOptions).save_main_session = False
+    FileSystems.set_options(options)
     return options
+
+
+def quiet_runner() -> None:
+    """Keep the in-process runner from logging what this module raises (with a traceback) or what concerns Beam alone."""
+    logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
 
 
 def is_local(options: PipelineOptions) -> bool:

@@ -52,6 +52,7 @@ class _WriteShards(beam.DoFn):
         if self._pool is None:
             self._threads = default_threads(self._config, plan)
             self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="read-ahead")
+            PROGRESS.total = plan.survey.rows
         return self._pool
 
     def process(self, element: tuple[ShardKey, Iterable[bytes]], plan: DatasetPlan) -> Iterable[ShardInfo]:

@@ -17,7 +17,7 @@ from beam_tfrecord.staging import staging_folder
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.verifying import metadata
 from beam_tfrecord.verifying.faults import Fault
-from beam_tfrecord.verifying.folder import check_files, check_staging, strangers
+from beam_tfrecord.verifying.folder import check_files, check_staging, missing_by_name, strangers
 from beam_tfrecord.verifying.identities import shared_ids
 from beam_tfrecord.verifying.records import NOT_A_MESSAGE
 from beam_tfrecord.verifying.shards import ShardReport
@@ -106,7 +106,8 @@ def _further_faults(
 ) -> Iterator[Fault]:
     facts = found.facts
     if found.trouble:
-        yield Fault(CONVERSION, None, None, "wrong_metadata", found.trouble)
+        cause = found.trouble.removeprefix(f"{found.folder}/").removeprefix(f"{CONVERSION} is damaged: ")
+        yield Fault(CONVERSION, None, None, "wrong_metadata", f"it is damaged: {cause}")
     if facts is None:
         if found.folder:
             yield from _tfds_faults(found.folder, reports, notes, storage)
@@ -168,7 +169,10 @@ def _tfds_faults(folder: str, reports: Sequence[ShardReport], notes: list[str], 
 
 def _notes_about(reports: Sequence[ShardReport], found: FoundFiles) -> Iterator[str]:
     if found.facts is None:
-        yield f"no {CONVERSION} tells of these files: features, labels and checksums of files were not compared"
+        why = f"{CONVERSION} cannot be used" if found.trouble else f"no {CONVERSION} tells of these files"
+        yield f"{why}: features, labels and checksums of files were not compared"
+        if found.folder:
+            yield from missing_by_name([report.name for report in reports])
         other = [report.name for report in reports if set(report.messages) == {NOT_A_MESSAGE}]
         if other:
             what = other[0] if len(other) == 1 else f"{len(other):,} files"

@@ -68,7 +68,7 @@ class TestObjectStoresUnderFaults(StorageContract):
     def test_each_fault_is_survived_and_counted(
         self, storage: Storage, root: str, proxy: FaultProxy, fault: str
     ) -> None:
-        data = {f"{root}/{number}": os.urandom(20_000) for number in range(12)}
+        data = {f"{root}/{number}": os.urandom(20_000) for number in range(8)}
         proxy.faults = (fault,)
         proxy.share = 0.4
         with ThreadPoolExecutor(6) as pool:
@@ -80,11 +80,11 @@ class TestObjectStoresUnderFaults(StorageContract):
         assert [info.uri for info in storage.walk(root)] == sorted(uri + ".moved" for uri in data)
         storage.delete_tree(root)
         assert list(storage.walk(root)) == []
-        assert proxy.spoiled[fault] >= 10
+        assert proxy.spoiled[fault] >= 5
         retries = storage.counters["read_retries"] + storage.counters["write_retries"]
         # An answer to a HEAD or DELETE has no body that could be cut, and one that comes late is good all the same.
         # Google's client also asks about the bucket, aside, and what becomes of that does not matter.
-        assert retries >= {"delay": 0, "cut": 5}.get(fault, 0.8 * proxy.spoiled[fault])
+        assert retries >= {"delay": 0, "cut": 3}.get(fault, 0.8 * proxy.spoiled[fault])
 
     def test_a_large_upload_survives(self, storage: Storage, root: str, proxy: FaultProxy) -> None:
         data = os.urandom(20_000_000)

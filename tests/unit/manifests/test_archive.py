@@ -440,9 +440,23 @@ def test_a_damaged_inner_archive_costs_itself_only(tmp_path: Path) -> None:
     assert rejects_of(items) == [(f"{sample.uri}!/dog.tar", "damaged_archive")]
 
 
+def test_an_inner_archive_packed_in_an_unknown_way_is_refused(tmp_path: Path) -> None:
+    data = bytearray(KINDS["tar_in.zip"])
+    data[8] = 99  # the method in the first local header
+    items = read(FORMAT, written(tmp_path, bytes(data), "a.zip"))
+    assert numbers(items) == [3, 4, 5]
+    assert [code for _, code in rejects_of(items)] == ["damaged_archive"]
+
+
 def test_an_archive_of_which_nothing_can_be_read_is_told_member_by_member(tmp_path: Path) -> None:
     items = read(FORMAT, written(tmp_path, tar_bytes([("../a.jpg", picture(1)), ("/b.jpg", picture(2))])))
     assert [code for _, code in rejects_of(items)] == ["unsafe_path", "unsafe_path"]
+
+
+def test_an_unclear_layout_is_told_also_when_a_member_is_refused(tmp_path: Path) -> None:
+    sample = written(tmp_path, tar_bytes([("a.jpg", picture(0)), ("cat/b.jpg", picture(1)), ("/c.jpg", picture(2))]))
+    with pytest.raises(ManifestError, match="1 images in cat"):
+        describe(FORMAT, sample)
 
 
 def test_junk_that_cannot_be_read_is_not_missed(tmp_path: Path) -> None:
@@ -464,6 +478,14 @@ def test_junk_that_cannot_be_read_is_not_missed(tmp_path: Path) -> None:
 def test_what_is_no_archive_is_named(tmp_path: Path, name: str, data: bytes, said: str) -> None:
     with pytest.raises(ManifestError, match=rf"{name}.*{said}"):
         describe(FORMAT, written(tmp_path, data, name))
+
+
+def test_an_entry_that_is_said_to_lie_before_the_archive_is_refused(tmp_path: Path) -> None:
+    data = bytearray(zip_bytes(CLASSES[:2]))
+    end = data.index(b"PK\5\6")  # the place of the directory, said to be later than it is, moves all entries forward
+    data[end + 16 : end + 20] = struct.pack("<I", struct.unpack_from("<I", data, end + 16)[0] + 10)
+    items = read(FORMAT, written(tmp_path, bytes(data), "a.zip"))
+    assert [code for _, code in rejects_of(items)] == ["damaged_archive"]
 
 
 def test_an_entry_that_claims_to_be_huge_is_refused_by_its_claim(tmp_path: Path) -> None:

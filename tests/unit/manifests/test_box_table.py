@@ -7,7 +7,7 @@ import pytest
 
 from beam_tfrecord.annotations.boxes import BoxesKind
 from beam_tfrecord.elements import RejectedRow, Row
-from beam_tfrecord.errors import AnnotationError
+from beam_tfrecord.errors import AnnotationError, ConfigError
 from beam_tfrecord.manifests.box_table import group_boxes
 from beam_tfrecord.manifests.roles import find_roles
 from tests.annotation_tools import Warnings, make_config, parse
@@ -111,3 +111,8 @@ def test_an_id_of_the_box_is_not_that_of_the_image() -> None:
     (row,) = group_boxes(rows, roles)
     assert isinstance(row, Row)
     assert "id" not in row.fields
+
+
+def test_a_table_of_boxes_needs_images() -> None:
+    with pytest.raises(ConfigError, match="--image_column"):
+        grouped("1,2,3,4", header=("xmin", "ymin", "xmax", "ymax"))

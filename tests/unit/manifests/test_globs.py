@@ -39,7 +39,9 @@ class TestGlob(ManifestFormatContract):
     def test_is_recognised(self, tmp_path: Path) -> None:
         """A single file, that is: a glob is no file whose bytes could be looked at, see test_inputs.py."""
         write_files(tmp_path, {"a.JPG": b"no image", "b": b"\xff\xd8\xff\xe0"})
-        assert detect_format(LocalFiles(), f"{tmp_path}/a.JPG") == detect_format(LocalFiles(), f"{tmp_path}/b") == "glob"
+        assert (
+            detect_format(LocalFiles(), f"{tmp_path}/a.JPG") == detect_format(LocalFiles(), f"{tmp_path}/b") == "glob"
+        )
 
 
 def test_paths_are_those_below_the_folder_that_is_spelled_out(tmp_path: Path) -> None:

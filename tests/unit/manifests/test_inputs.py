@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -180,8 +181,6 @@ class Bucket(LocalFiles):
         return {"gs://bucket": ["a b/"], "gs://bucket/a b": ["train.csv"]}.get(uri, [])
 
     def open(self, uri: str) -> Any:
-        import io
-
         return io.BytesIO(TABLE)
 
     def size(self, uri: str) -> int:
@@ -200,3 +199,23 @@ def test_uris_of_object_stores(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as caught:
             describe_inputs(Bucket(), ManifestConfig(input=(wrong,)))
         assert said in str(caught.value)
+
+
+class Web(LocalFiles):
+    """Web addresses: files only."""
+
+    def is_file(self, uri: str) -> bool:
+        return uri == "https://host/data.csv?key=[1]"
+
+    def is_folder(self, uri: str) -> bool:
+        return False
+
+    def open(self, uri: str) -> Any:
+        return io.BytesIO(TABLE)
+
+
+def test_web_addresses_have_no_folders_and_no_globs() -> None:
+    config = ManifestConfig(input=("https://host/data.csv?key=[1]",), images="https://host/images", format="csv")
+    assert describe_inputs(Web(), config)[0].base == "https://host/images"
+    with pytest.raises(ConfigError, match="there is no such file: https://host/other"):
+        describe_inputs(Web(), ManifestConfig(input=("x=https://host/other?a=*",)))

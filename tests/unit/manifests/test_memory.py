@@ -14,7 +14,7 @@ import pytest
 from beam_tfrecord.config import ManifestConfig
 from beam_tfrecord.elements import Row
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.manifests import FORMATS, describe_rows
+from beam_tfrecord.manifests import FORMATS, describe_rows, memory
 from beam_tfrecord.manifests.base import Item, Source
 from tests.contracts import rejects_of, rows_of
 from tests.local_files import LocalFiles
@@ -61,21 +61,25 @@ def test_values_of_all_kinds_become_text() -> None:
     assert fields_of(rows) == [{"image": "x/a.jpg", "label": "7"}, {"image": "b.jpg", "label": ["u", "v"]}]
 
 
-def test_rows_are_parted_and_numbered_from_one() -> None:
-    rows = [{"image": f"{number}.jpg"} for number in range(25_000)]
+def test_rows_are_parted_and_numbered_from_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "PIECE_ROWS", 10)
+    rows = [{"image": f"{number}.jpg"} for number in range(25)]
     source = describe_rows(rows, config())
     pieces = list(FORMATS["rows"].pieces(LocalFiles(), source))
-    assert [len(piece.source.rows) for piece in pieces] == [10_000, 10_000, 5_000]
+    assert [len(piece.source.rows) for piece in pieces] == [10, 10, 5]
     items = items_of(source)
-    assert [item.origin for item in items if isinstance(item, Row)] == [f"rows:{n}" for n in range(1, 25_001)]
+    assert [item.origin for item in items if isinstance(item, Row)] == [f"rows:{n}" for n in range(1, 26)]
     assert [item.fields["image"] for item in items if isinstance(item, Row)] == [row["image"] for row in rows]
 
 
-def test_boxes_and_sequences_stay_together() -> None:
-    box = {"image": "a.jpg", "label": "x", "xmin": 1, "ymin": 2, "xmax": 3, "ymax": 4}
-    source = describe_rows([box] * 20_000, config())
+def test_boxes_and_sequences_stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "PIECE_ROWS", 2)
+    box = {"image": "a.jpg", "label": "x", "xmin": 1, "ymin": 2, "xmax": 3, "ymax": 4, "clip": "c"}
+    source = describe_rows([box] * 5, config())
     assert len(list(FORMATS["rows"].pieces(LocalFiles(), source))) == 1
-    assert [len(item.fields["boxes"]) for item in items_of(source) if isinstance(item, Row)] == [20_000]
+    assert [len(item.fields["boxes"]) for item in items_of(source) if isinstance(item, Row)] == [5]
+    frames = describe_rows([{"image": "a.jpg", "clip": "c"}] * 5, config(sequence_column="clip"))
+    assert len(list(FORMATS["rows"].pieces(LocalFiles(), frames))) == 1
 
 
 def test_keys_may_differ_from_row_to_row() -> None:

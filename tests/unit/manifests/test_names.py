@@ -150,6 +150,7 @@ def test_names_that_options_give_count_as_known() -> None:
         ("gs://bucket/a.csv", "gs://bucket", "a.csv"),
         ("gs://bucket/x/a?b.csv", "gs://bucket/x", "a?b.csv"),
         ("x.zip!/a.csv", "x.zip!", "a.csv"),
+        ("https://host/x/a.csv?signed=a/b", "https://host/x", "a.csv"),
     ],
 )
 def test_folders_and_names_of_uris(uri: str, folder: str, name: str) -> None:

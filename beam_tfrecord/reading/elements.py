@@ -1,0 +1,88 @@
+"""From a serialized record to an element of the loaded dataset. Runs inside of a tf.data graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from beam_tfrecord.reading.element_plan import ElementPlan
+from beam_tfrecord.reading.names import BOXES
+from beam_tfrecord.reading.parsing import Tensors, example_parser, sequence_parser
+from beam_tfrecord.reading.picture_tensors import fit, over_all, padded_place, picture_decoder, raw_decoder
+from beam_tfrecord.reading.pixels import Target
+from beam_tfrecord.reading.tensorflow_import import import_tensorflow
+
+
+def element_function(plan: ElementPlan, *, is_batch: bool = False) -> Callable[[Any], Any]:
+    """The function that makes an element of a serialized record, or of a batch of records when the plan is plain."""
+    parse = sequence_parser(plan.specs) if plan.is_sequence else example_parser(plan.specs, is_batch=is_batch)
+
+    def element(serialized: Any) -> Any:
+        tensors = parse(serialized)
+        place = _decode(tensors, plan)
+        if place is not None:
+            _move(tensors, plan, place)
+        return _given_out(tensors, plan)
+
+    return element
+
+
+def _decode(tensors: Tensors, plan: ElementPlan) -> Any:
+    """Puts pixels in the place of encoded pictures. Returns where in the padding the image lies, if that matters."""
+    place = None
+    for key, pixels in plan.pixels.items():
+        is_image = key == plan.image
+        columns = (tensors[key], *(tensors[name] for name in plan.raw)) if is_image else (tensors[key],)
+        make = raw_decoder if is_image and plan.raw else picture_decoder
+        if is_image and plan.moved:
+            image = make(pixels, Target())(*columns)
+            place = padded_place(image, plan.target.size or (1, 1))
+            tensors[key] = fit(image, plan.target, is_mask=False)
+        elif columns[0].shape.rank == 0:
+            tensors[key] = make(pixels, plan.target)(*columns)
+        else:
+            tensors[key] = over_all(make(pixels, plan.target), columns, plan.target, pixels)
+    return place
+
+
+def _move(tensors: Tensors, plan: ElementPlan, place: Any) -> None:
+    """Moves coordinates, which are fractions of the image, as padding moves the image."""
+    tf = import_tensorflow()
+    assert plan.target.size is not None
+    inner, offset = tf.cast(place[:2], tf.float32), tf.cast(place[2:], tf.float32)
+    size = tf.constant(plan.target.size, tf.float32)
+    for key, axis in plan.moved.items():
+        if axis < 0:
+            ratio, shift = tf.tile(inner / size, [2]), tf.tile(offset / size, [2])
+        else:
+            ratio, shift = inner[axis] / size[axis], offset[axis] / size[axis]
+        tensors[key] = tensors[key] * ratio + shift
+
+
+def _given_out(tensors: Tensors, plan: ElementPlan) -> Any:
+    """A dict by name, or (input, target)."""
+    if plan.supervised is None:
+        return _named(tensors, plan, list(plan.names))
+    target: Any = _named(tensors, plan, list(plan.supervised))
+    if not plan.is_dict_target:
+        (target,) = target.values()
+    if plan.label_ids:
+        target = _one_hot(target, plan.label_ids, is_list=plan.has_label_list)
+    if plan.image and set(plan.names) == {plan.image, *plan.supervised}:
+        return tensors[plan.image], target
+    return _named(tensors, plan, [key for key in plan.names if key not in plan.supervised]), target
+
+
+def _named(tensors: Tensors, plan: ElementPlan, keys: list[str]) -> Tensors:
+    tf = import_tensorflow()
+    named = {plan.names[key]: tensors[key] for key in keys if key not in plan.sides}
+    if plan.sides and set(plan.sides) <= set(keys):
+        named[BOXES] = tf.stack([tensors[side] for side in plan.sides], axis=-1)
+    return named
+
+
+def _one_hot(label: Any, ids: tuple[int, ...], *, is_list: bool) -> Any:
+    """Ones for the labels that are there: ``[labels]``, in a batch ``[b, labels]``."""
+    tf = import_tensorflow()
+    equal = tf.expand_dims(label, -1) == tf.constant(ids, tf.int64)
+    return tf.cast(tf.reduce_any(equal, axis=-2) if is_list else equal, tf.float32)

@@ -1,0 +1,131 @@
+"""``beam_tfrecord.load``: a finished dataset as a tf.data.Dataset."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from beam_tfrecord.errors import DatasetError
+from beam_tfrecord.reading.element_plan import plan_elements
+from beam_tfrecord.reading.elements import element_function
+from beam_tfrecord.reading.finished import FinishedDataset, open_dataset
+from beam_tfrecord.reading.options import LoadOptions
+from beam_tfrecord.reading.selection import ShardPart, select_parts
+from beam_tfrecord.reading.tensorflow_import import import_tensorflow
+
+if TYPE_CHECKING:
+    import tensorflow as tf
+
+READ_BUFFER = 1 << 20
+PARALLEL_FILES = 16
+SHUFFLED_BYTES = 256 << 20
+SHUFFLED_RECORDS = 100, 20_000
+_COMPRESSION_TYPES = {"none": "", "gzip": "GZIP", "zlib": "ZLIB"}
+
+
+def load(directory: str | os.PathLike[str], split: str | None = "train", **options: Any) -> tf.data.Dataset:
+    """A finished dataset as a ``tf.data.Dataset`` for training, which knows its length.
+
+    directory: a path or uri that TensorFlow can read as well (``gs://`` is one). split: ``train``, ``train[:80%]``,
+    ``train[100:200]``, ``train+validation``, or ``all`` (also None); only the files that hold such records are opened.
+    options: see :class:`~beam_tfrecord.reading.options.LoadOptions`.
+
+    An element is a dict by feature name: pictures ``[height, width, channels]`` in the dtype in which they are stored,
+    single values ``[]``, lists ``[n]``, boxes ``[n, 4]`` (ymin, xmin, ymax, xmax from 0 to 1); int64, float32 or
+    string. Of a SequenceExample, what belongs to its steps has one dimension more in front. With ``batch_size`` that
+    one comes first, and what differs in shape from record to record becomes a RaggedTensor.
+
+    Raises ConfigError for wrong options, an unknown split (with the nearest), and when TensorFlow is not installed (an
+    ImportError as well); DatasetError when the folder holds no finished dataset. A damaged file raises TensorFlow's
+    DataLossError when it is read.
+    """
+    config = LoadOptions.from_keywords(options)
+    tensorflow = import_tensorflow()
+    dataset = open_dataset(directory)
+    parts = select_parts(dataset.facts.splits, split, config.shard)
+    plan = plan_elements(dataset.facts, config, dataset.image_size())
+    _check_readable(tensorflow, dataset, parts)
+    records = _serialized(tensorflow, dataset, parts, config)
+    auto = tensorflow.data.AUTOTUNE
+    if plan.is_plain and config.batch_size is not None:
+        # Parsing a batch costs much less than parsing its records one by one.
+        batches = records.batch(config.batch_size, drop_remainder=config.drop_remainder)
+        elements = batches.map(element_function(plan, is_batch=True), num_parallel_calls=auto)
+    else:
+        elements = records.map(element_function(plan), num_parallel_calls=auto)
+        elements = _batched(tensorflow, elements, config)
+    settings = tensorflow.data.Options()
+    settings.deterministic = config.is_deterministic
+    elements = elements.with_options(settings)
+    return elements if config.prefetch == 0 else elements.prefetch(config.prefetch or auto)
+
+
+def _serialized(tf: Any, dataset: FinishedDataset, parts: Sequence[ShardPart], config: LoadOptions) -> Any:
+    """The selected records as strings, shuffled and repeated. Shuffled before they are decoded, they take less room."""
+    compression = _COMPRESSION_TYPES[dataset.facts.compression]
+    files = tf.data.Dataset.from_tensor_slices(
+        (
+            tf.constant([dataset.uri(part.shard) for part in parts], tf.string),
+            tf.constant([part.start for part in parts], tf.int64),
+            tf.constant([len(part) for part in parts], tf.int64),
+        )
+    )
+
+    def read(file: Any, start: Any, count: Any) -> Any:
+        records = tf.data.TFRecordDataset(file, compression, READ_BUFFER)
+        return records.skip(start).take(count)
+
+    num_records = sum(map(len, parts))
+    is_shuffled = bool(config.shuffle) and num_records > 1
+    if is_shuffled:
+        files = files.shuffle(len(parts), config.seed, reshuffle_each_iteration=True)
+    cycle = min(len(parts), PARALLEL_FILES) if is_shuffled else 1
+    records = files.interleave(read, cycle_length=max(cycle, 1), num_parallel_calls=tf.data.AUTOTUNE)
+    records = records.apply(tf.data.experimental.assert_cardinality(num_records))
+    if is_shuffled:
+        records = records.shuffle(shuffle_buffer(parts, config.shuffle), config.seed, reshuffle_each_iteration=True)
+    if config.repeat is True:
+        return records.repeat()
+    return records.repeat(config.repeat) if config.repeat else records
+
+
+def shuffle_buffer(parts: Sequence[ShardPart], asked: bool | int) -> int:
+    """How many records are shuffled at a time: what is asked for, or what 256 MiB hold, from 100 to 20,000.
+
+    The records lie in random order already, so that a buffer need not hold all of them.
+    """
+    num_records = sum(map(len, parts))
+    if asked is not True:
+        return min(int(asked), num_records)
+    stated = sum(part.shard.records for part in parts)
+    record_bytes = max(1, sum(part.shard.payload_bytes for part in parts) // max(1, stated))
+    least, most = SHUFFLED_RECORDS
+    return min(num_records, max(least, min(most, SHUFFLED_BYTES // record_bytes)))
+
+
+def _batched(tf: Any, elements: Any, config: LoadOptions) -> Any:
+    if config.batch_size is None:
+        return elements
+    specs = tf.nest.flatten(elements.element_spec)
+    if all(isinstance(spec, tf.TensorSpec) and spec.shape.is_fully_defined() for spec in specs):
+        return elements.batch(
+            config.batch_size, drop_remainder=config.drop_remainder, num_parallel_calls=tf.data.AUTOTUNE
+        )
+    return elements.ragged_batch(config.batch_size, drop_remainder=config.drop_remainder, row_splits_dtype=tf.int64)
+
+
+def _check_readable(tf: Any, dataset: FinishedDataset, parts: Sequence[ShardPart]) -> None:
+    """Raise DatasetError when TensorFlow cannot find the first file, which the metadata promised."""
+    if not parts:
+        return
+    uri = dataset.uri(parts[0].shard)
+    try:
+        is_there = tf.io.gfile.exists(uri)
+    except tf.errors.UnimplementedError:
+        raise DatasetError(
+            f"TensorFlow cannot read {uri}: install tensorflow-io, which adds file systems to it, or use "
+            "beam_tfrecord.read"
+        ) from None
+    if not is_there:
+        raise DatasetError(f"{uri} is not there, although conversion.json names it")

@@ -1,0 +1,26 @@
+"""Datasets to read: each is converted once for all tests, which do not change it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.end_to_end.reading.kinds import convert_kind
+
+
+@pytest.fixture(scope="session")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """``dataset(kind, **options)``: the folder of a finished dataset."""
+    made: dict[str, Path] = {}
+
+    def find(kind: str, **options: Any) -> Path:
+        name = json.dumps([kind, options], sort_keys=True)
+        if name not in made:
+            made[name] = convert_kind(kind, tmp_path_factory.mktemp(kind), **options)
+        return made[name]
+
+    return find

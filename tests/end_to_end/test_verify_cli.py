@@ -1,0 +1,204 @@
+"""``beam-tfrecord verify`` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from beam_tfrecord import convert
+from pipelines.main import main
+from tests.handmade import Handmade, small_dataset
+from tests.samples import class_folders, noise, png, write_files, write_table
+
+Captured = pytest.CaptureFixture[str]
+
+
+def verify(*arguments: str | Path, decoder: str | None = "pillow") -> int:
+    given = [str(argument) for argument in arguments]
+    return main(["verify", *given, *(["--decoder", decoder] if decoder else [])])
+
+
+def as_json(captured: Captured) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads(captured.readouterr().out.splitlines()[-1])
+    return values
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Handmade:
+    return small_dataset(tmp_path / "dataset")
+
+
+def flip(path: Path, place: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_clean_dataset_is_told_to_be_clean(dataset: Handmade, capsys: Captured) -> None:
+    assert verify(dataset.folder) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("9 records, 3 shards, no faults, ")
+    assert "images (pillow)" in err
+    assert [path.name for path in dataset.folder.iterdir() if path.name.startswith(".")] == []
+
+
+def test_tensorflow_decodes_where_it_is_installed(dataset: Handmade, capfd: pytest.CaptureFixture[str]) -> None:
+    assert verify(dataset.folder, "--json", decoder=None) == 0
+    out, err = capfd.readouterr()
+    values = json.loads(out.splitlines()[-1])
+    assert values["decoder"] == "tensorflow"
+    assert (values["records"], values["shards"], values["images"], values["faults"]) == (9, 3, 9, 0)
+    assert values["details"] == []
+    assert values["seconds"] > 0
+    assert "images (tensorflow)" in values["checked"]
+    assert "cuda" not in err.lower()
+
+
+def test_a_fault_is_named_with_file_record_offset_and_cause(dataset: Handmade, capsys: Captured) -> None:
+    name = dataset.shards[1]
+    start, size = dataset.places[name][2]
+    flip(dataset.folder / name, start + size // 2)
+    assert verify(dataset.folder) == 1
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith(f"{name}: record 2 at byte {start}: the checksum of its data is ")
+    assert out[1] == f"{name}: the file has 2 whole records, but 3 are stated"
+    assert out[-1].startswith("8 records, 3 shards, 2 faults, ")
+    assert verify(dataset.folder, "--json") == 1
+    values = as_json(capsys)
+    assert values["faults"] == 2
+    assert values["by_code"] == {"damaged_record": 1, "wrong_count": 1}
+    first = values["details"][0]
+    assert (first["file"], first["record"], first["offset"], first["code"]) == (name, 2, start, "damaged_record")
+
+
+def test_a_stray_file_is_a_note_and_a_leftover_shard_a_fault(dataset: Handmade, capsys: Captured) -> None:
+    (dataset.folder / "placeholder").write_bytes(b"placeholder")
+    assert verify(dataset.folder) == 0
+    assert "placeholder is no part of the dataset" in capsys.readouterr().err
+    shutil.copy(dataset.folder / dataset.shards[0], dataset.folder / "test-00001-of-00002.tfrecord")
+    assert verify(dataset.folder) == 1
+    assert "test-00001-of-00002.tfrecord: " in capsys.readouterr().out
+
+
+def test_names_of_files_cannot_control_the_terminal(tmp_path: Path, capsys: Captured) -> None:
+    small_dataset(tmp_path)
+    (tmp_path / "evil\x1b[2J\nname-00000-of-00001.tfrecord").write_bytes(b"")
+    (tmp_path / "stray\x1b[31m").write_bytes(b"")
+    assert verify(tmp_path) == 1
+    out, err = capsys.readouterr()
+    assert "\x1b" not in out + err
+    assert r"evil\x1b[2J\nname" in out
+    assert r"stray\x1b[31m" in err
+
+
+def test_many_faults_are_counted_beyond_a_limit(dataset: Handmade, capsys: Captured) -> None:
+    dataset.edit("conversion.json", lambda conversion: conversion["features"].pop("image/filename"))
+    assert verify(dataset.folder, "--max_faults", "2", "--json") == 1
+    values = as_json(capsys)
+    assert values["by_code"]["wrong_features"] == 9
+    assert len([fault for fault in values["details"] if fault["code"] == "wrong_features"]) == 6
+    assert verify(dataset.folder, "--max_faults=2") == 1
+    assert "--max_faults 0 names all" in capsys.readouterr().err
+
+
+def test_files_from_elsewhere_and_globs_are_checked(dataset: Handmade, tmp_path: Path, capsys: Captured) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for name in dataset.shards:
+        shutil.copy(dataset.folder / name, elsewhere / name)
+    assert verify(elsewhere / "train*.tfrecord", "--json") == 0
+    values = as_json(capsys)
+    assert (values["shards"], values["records"]) == (2, 6)
+    assert any("no conversion.json" in note for note in values["notes"])
+    assert verify(elsewhere / dataset.shards[0], elsewhere / dataset.shards[1]) == 0
+
+
+def test_the_verdict_can_be_kept(dataset: Handmade, tmp_path: Path, capsys: Captured) -> None:
+    assert verify(dataset.folder, "--results", tmp_path / "verdict.json", "--quiet") == 0
+    assert json.loads((tmp_path / "verdict.json").read_text())["records"] == 9
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        ([], 2, "name a dataset"),
+        (["nowhere"], 1, "nowhere does not exist"),
+        (["x", "--decodr", "pillow"], 2, "did you mean '--decoder'"),
+        (["x", "--decoder", "opencv"], 2, "opencv"),
+        (["x", "--max_faults", "many"], 2, "'many' is no whole number"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(arguments: list[str], status: int, message: str, capsys: Captured) -> None:
+    assert main(["verify", *arguments]) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_flags_of_beam_may_stand_anywhere(dataset: Handmade, capsys: Captured) -> None:
+    assert verify("--runner", "DirectRunner", dataset.folder, "--direct_num_workers=1") == 0
+    assert "9 records" in capsys.readouterr().out
+
+
+def test_processes_of_their_own_come_to_the_same_verdict(dataset: Handmade, capsys: Captured) -> None:
+    flags = ["--direct_running_mode", "multi_processing", "--direct_num_workers", "2"]
+    assert verify(dataset.folder, *flags, "--json") == 0
+    assert as_json(capsys)["records"] == 9
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What convert makes has no faults
+
+
+CONVERSIONS: dict[str, dict[str, Any]] = {
+    "imagenet": {"index": True},
+    "tfds": {"keys": "tfds", "splits": "train=0.5,test=0.5"},
+    "simple": {"keys": "simple", "compression": "gzip"},
+    "raw": {"image_format": "raw", "compression": "zlib"},
+    "raw simple": {"image_format": "raw", "keys": "simple"},
+    "columns": {"columns": "age:int64,note:string", "label_offset": 3},
+    "renamed": {"rename": "image/encoded=pixels,image/class/label=y"},
+    "sequence": {"sequence_column": "clip", "order_column": "age"},
+    "several labels": {"label_separator": "|"},
+}
+
+
+@pytest.mark.parametrize("options", CONVERSIONS.values(), ids=CONVERSIONS)
+def test_what_convert_makes_has_no_faults(
+    tmp_path: Path, photos: Path, options: dict[str, Any], capsys: Captured
+) -> None:
+    files = sorted(path.relative_to(photos).as_posix() for path in photos.rglob("*.jpg"))
+    separator = "|" if "label_separator" in options else "-"
+    rows = [
+        [str(photos / file), f"{file.split('/')[0]}{separator}b", number % 4, f"note {number}", f"clip{number // 3}"]
+        for number, file in enumerate(files)
+    ]
+    table = write_table(tmp_path / "rows.csv", [["image", "label", "age", "note", "clip"], *rows])
+    convert(str(table), str(tmp_path / "out"), **options)
+    assert verify(tmp_path / "out", "--json") == 0, capsys.readouterr()
+    values = as_json(capsys)
+    assert values["details"] == []
+    assert values["images"] == len(files)
+
+
+def test_a_png_collection_with_rejects_and_copies_has_no_faults(tmp_path: Path, capsys: Captured) -> None:
+    files = {
+        **class_folders(2),
+        "square/deep.png": png(Image.fromarray(noise(9, 9, channels=1)[:, :, 0].astype("<u2"))),
+    }
+    files["circle/broken.jpg"] = b"no image"
+    write_files(tmp_path / "in", files)
+    rows = [["image", "label", "split"]]
+    for number, name in enumerate([*files, *files]):  # every id twice, in different splits
+        rows.append([str(tmp_path / "in" / name), name.split("/")[0], "test" if number < len(files) else "train"])
+    table = write_table(tmp_path / "rows.csv", rows)
+    convert(str(table), str(tmp_path / "out"), max_rejects="100%")
+    assert verify(tmp_path / "out", "--json", decoder="tensorflow") == 0, capsys.readouterr()
+    assert any("share their id" in note for note in as_json(capsys)["notes"])
