@@ -231,7 +231,8 @@ def describe(
         classes=classes,
         formats=formats,
         rows_by_input={
-            public_uri(source.uri): plan.survey.rows_by_input.get(number, 0) for number, source in enumerate(job.sources)
+            public_uri(source.uri): plan.survey.rows_by_input.get(number, 0)
+            for number, source in enumerate(job.sources)
         },
         options=public_options(job.config),
         status=status,

@@ -39,6 +39,8 @@ MILLION = 1_000_000
 # neighbours is their geometric mean.
 SHAPES = ((1, 3), (1, 2), (9, 16), (2, 3), (3, 4), (1, 1), (4, 3), (3, 2), (16, 9), (2, 1), (3, 1))
 _BORDERS = [math.sqrt(a * c / (b * d)) for (a, b), (c, d) in itertools.pairwise(SHAPES)]
+IMAGE_DIGESTS = ("width", "height", "pixels", "bytes")
+OBJECT_DIGESTS = ("per_image", "share", "area")
 SAMPLE_GROUPS = ("classes", "changed", "warnings")
 
 
@@ -234,18 +236,35 @@ def merge_statistics(shards: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[st
     images = [part["images"] for _, part in parts if "images" in part]
     if images:
         told["images"] = {
-            **_merged_digests(images, ("width", "height", "pixels", "bytes")),
+            **_merged_digests(images, IMAGE_DIGESTS),
             "shapes": _added(part["shapes"] for part in images),
             "sizes": _merged_sizes([part["sizes"] for part in images]),
         }
     objects = [part["objects"] for _, part in parts if "objects" in part]
     if objects:
-        told["objects"] = _merged_digests(objects, ("per_image", "share", "area"))
+        told["objects"] = _merged_digests(objects, OBJECT_DIGESTS)
     frames = [part for _, part in parts if "frames" in part]
     if frames:
         told.update(_merged_digests(frames, ("frames",)))
     told["samples"] = _merged_samples([(name, part["samples"]) for name, part in parts])
     return told
+
+
+def check_statistics(statistics: Mapping[str, Any]) -> None:
+    """Raise AttributeError, KeyError, TypeError or ValueError for what :func:`merge_statistics` cannot have given."""
+    images, objects = statistics.get("images"), statistics.get("objects")
+    if images is not None:
+        _merged_digests([images], IMAGE_DIGESTS)
+        _added([images["shapes"]])
+        _merged_sizes([images["sizes"]])
+    if objects is not None:
+        _merged_digests([objects], OBJECT_DIGESTS)
+    if "frames" in statistics:
+        _merged_digests([statistics], ("frames",))
+    samples = statistics.get("samples", {})
+    for places in (*(named for group in SAMPLE_GROUPS for named in samples[group].values()), samples["unlabelled"]):
+        for place in places:
+            Place(*(int(place[name]) for name in Place._fields))
 
 
 def _merged_digests(parts: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, Any]:

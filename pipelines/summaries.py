@@ -106,8 +106,8 @@ def summary_lines(summary: Summary, config: ConvertConfig) -> list[str]:
         allowed = f"{limit:.0%}" if isinstance(limit, float) else f"{limit:,}"
         lines.append(
             f"not published: {sum(summary.rejected.values()):,} of {plural(summary.rows, 'row')} were rejected, "
-            f"more than --max_rejects {allowed}. See {staging_folder(summary.output)}/rejects.jsonl; to publish all the "
-            "same, run the same command with --resume --max_rejects 100%"
+            f"more than --max_rejects {allowed}. See {staging_folder(summary.output)}/rejects.jsonl; to publish it "
+            "all the same, run the same command with --resume --max_rejects 100%"
         )
     elif summary.status == EMPTY:
         lines.append(

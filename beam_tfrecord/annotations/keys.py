@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from beam_tfrecord.config import Column
+from beam_tfrecord.option_values import Column
 from beam_tfrecord.errors import ConfigError, nearest
 
 PRESETS = ("imagenet", "od", "tfds", "simple")

@@ -10,7 +10,8 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from beam_tfrecord.config import InputSpec, ManifestConfig, check_split_name
+from beam_tfrecord.option_values import InputSpec, check_split_name
+from beam_tfrecord.config import ManifestConfig
 from beam_tfrecord.errors import ConfigError, nearest
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.filenames import is_archive_name, is_data_name, is_image_name, junk_part

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from beam_tfrecord.config import FORMAT_NAMES
+from beam_tfrecord.option_values import FORMAT_NAMES
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.base import Files, ManifestFormat
 from beam_tfrecord.manifests.compression import BROKEN_STREAM, open_unpacked

@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 
-from beam_tfrecord.config import InputSpec, ManifestConfig
+from beam_tfrecord.option_values import InputSpec
+from beam_tfrecord.config import ManifestConfig
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.cuts import BLOCK_BYTES, PIECE_BYTES, QuoteScanner

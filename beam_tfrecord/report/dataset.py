@@ -14,10 +14,11 @@ from beam_tfrecord.facts import facts_from
 from beam_tfrecord.metadata import CONVERSION, STATISTICS, read_finding_lines
 from beam_tfrecord.published import REJECTS_FILE, WARNINGS_FILE, read_conversion, read_object
 from beam_tfrecord.report.columns import ColumnSummary
-from beam_tfrecord.report.scan import MAX_RECORDS, ShardFile, scan_dataset
+from beam_tfrecord.report.scan import MAX_RECORDS, Scan, ShardFile, scan_dataset
 from beam_tfrecord.report.views import ContentReader
 from beam_tfrecord.shard_files import find_files
 from beam_tfrecord.staging import read_lines
+from beam_tfrecord.statistics import check_statistics
 from beam_tfrecord.storage import Storage, name_of
 
 MAX_REJECTS = 2_000
@@ -29,10 +30,14 @@ SPLIT_ORDER = ("train", "training", "trainval", "validation", "valid", "val", "d
 
 @dataclass(frozen=True)
 class ScanNote:
-    """Which part of the records was read for the report. total: of all records, None when it is not known."""
+    """Which part of the records was read for the report.
+
+    total: of all records, None when it is not known. damaged: files that could not be read on.
+    """
 
     records: int
     total: int | None
+    damaged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Dataset:
     folder: uri, no slash at its end. conversion: of conversion.json, or as much of it as could be found out;
     has_metadata: the first. statistics: as :func:`beam_tfrecord.statistics.merge_statistics` gives them. rejects: the
     first :data:`MAX_REJECTS`, some of each code. warnings: the first few of each code. columns: of a table. scan: when
-    records were read for the statistics or the columns.
+    records were read for the statistics or the columns. compressed: names of the shards that are.
     """
 
     folder: str
@@ -54,6 +59,7 @@ class Dataset:
     warnings: Mapping[str, tuple[Finding, ...]] = field(default_factory=dict)
     columns: Mapping[str, ColumnSummary] = field(default_factory=dict)
     scan: ScanNote | None = None
+    compressed: frozenset[str] = frozenset()
 
 
 def load_dataset(folder: str, storage: Storage) -> Dataset:
@@ -75,7 +81,7 @@ def _own_dataset(folder: str, conversion: Mapping[str, Any], storage: Storage) -
         raise DatasetError(f"{folder}/{CONVERSION} is damaged ({type(error).__name__}: {error})") from None
     shards = [ShardFile(shard.file, split) for split, own in facts.splits.items() for shard in own]
     uri = f"{folder}/{STATISTICS}"
-    statistics = read_object(uri, storage) if storage.is_file(uri) else {}
+    statistics = _checked(read_object(uri, storage), uri) if storage.is_file(uri) else {}
     is_counted = "images" in statistics
     is_table = not conversion.get("image_formats")
     scan = None
@@ -96,8 +102,18 @@ def _own_dataset(folder: str, conversion: Mapping[str, Any], storage: Storage) -
             )
         ),
         columns=scan.columns.by_key if scan else {},
-        scan=ScanNote(scan.num_records, total) if scan and (is_table or not is_counted) else None,
+        scan=_note_of(scan, total) if scan and (is_table or not is_counted) else None,
+        compressed=frozenset(shard.file for shard in shards if facts.compression != "none"),
     )
+
+
+def _checked(statistics: dict[str, Any], uri: str) -> dict[str, Any]:
+    """Statistics that hold what the report shows of them. Raises DatasetError when they do not."""
+    try:
+        check_statistics(statistics)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DatasetError(f"{uri} is damaged ({type(error).__name__}: {error}): delete it and run again") from None
+    return statistics
 
 
 def _has_samples(statistics: Mapping[str, Any]) -> bool:
@@ -134,8 +150,13 @@ def _foreign_dataset(folder: str, storage: Storage) -> Dataset:
         reader=scan.reader or ContentReader({}),
         has_metadata=False,
         columns=scan.columns.by_key,
-        scan=ScanNote(scan.num_records, scan.num_records if is_complete else None),
+        scan=_note_of(scan, scan.num_records if is_complete else None),
+        compressed=frozenset(scan.compressed),
     )
+
+
+def _note_of(scan: Scan, total: int | None) -> ScanNote:
+    return ScanNote(scan.num_records, total, tuple(sorted(scan.damaged)))
 
 
 def in_usual_order(splits: Mapping[str, Any]) -> dict[str, Any]:

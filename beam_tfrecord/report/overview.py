@@ -176,6 +176,11 @@ def notices(dataset: Dataset, balance: ClassBalance) -> list[Notice]:
                 style="info",
             )
         )
+    if dataset.scan is not None and dataset.scan.damaged:
+        names = ", ".join(shorten(clean(name), 60) for name in dataset.scan.damaged[:NAMED])
+        files = plural(len(dataset.scan.damaged), "file")
+        told = f"{files} could not be read on ({names}); beam-tfrecord verify tells what is wrong."
+        found.insert(0, Notice(told, style="bad"))
     if not dataset.has_metadata:
         found.append(
             Notice(

@@ -7,22 +7,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.record_view import view_record
 from beam_tfrecord.report.dataset import Dataset
 from beam_tfrecord.report.samples import SamplePlace, make_from_records
 from beam_tfrecord.report.text import clean, shorten
 from beam_tfrecord.report.thumbnails import NoThumbnailError, Thumbnail, make_thumbnail
 from beam_tfrecord.report.views import Content, ContentReader
+from beam_tfrecord.statistics import SAMPLE_GROUPS
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.tfrecord import SUFFIXES
 
 BUDGET = 1_200_000  # characters of all pictures with their boxes
 COLOURS = 8  # of boxes, in the style sheet
 _BOX_MARKUP = 120  # characters of a box on the page
 MAX_BOXES = 60  # drawn on one picture
 SHOWN_WIDTH, SHOWN_HEIGHT = 156, 102  # pixels that a picture has at most on the page
-_COMPRESSED = tuple(suffix for suffix in SUFFIXES.values() if suffix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +70,14 @@ Group = tuple[str, str]  # kind and name: ("classes", "cat"), ("changed", "resiz
 
 
 def draw_pictures(dataset: Dataset, storage: Storage, budget: int = BUDGET) -> Pictures:
-    """Read the sampled records and draw them. What cannot be read or drawn is left out.
-
-    Raises DatasetError when the statistics are damaged.
-    """
+    """Read the sampled records and draw them. What cannot be read or drawn is left out."""
     wanted = _sampled_places(dataset)
     style_of = box_styles(dataset.conversion.get("labels", []))
     drawn = make_from_records(
         dataset.folder,
         {place for places in wanted.values() for place in places},
         storage,
-        lambda file: file.endswith(_COMPRESSED),
+        lambda file: file in dataset.compressed,
         lambda data: draw_record(data, dataset.reader, style_of),
     )
     groups, left_out = _within_budget(wanted, drawn, budget)
@@ -101,17 +96,12 @@ def draw_pictures(dataset: Dataset, storage: Storage, budget: int = BUDGET) -> P
 
 def _sampled_places(dataset: Dataset) -> dict[Group, list[SamplePlace]]:
     samples: Mapping[str, Any] = dataset.statistics.get("samples", {})
-    try:
-        groups = {
-            (kind, str(name)): [SamplePlace.from_json(place) for place in places]
-            for kind in ("classes", "changed", "warnings")
-            for name, places in samples.get(kind, {}).items()
-        }
-        groups["unlabelled", ""] = [SamplePlace.from_json(place) for place in samples.get("unlabelled", ())]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DatasetError(
-            f"the statistics of {dataset.folder} are damaged ({error}): delete statistics.json"
-        ) from None
+    groups = {
+        (kind, name): [SamplePlace.from_json(place) for place in places]
+        for kind in SAMPLE_GROUPS
+        for name, places in samples.get(kind, {}).items()
+    }
+    groups["unlabelled", ""] = [SamplePlace.from_json(place) for place in samples.get("unlabelled", ())]
     files = {shard["file"] for split in dataset.conversion["splits"].values() for shard in split["shards"]}
     return {group: [place for place in places if place.file in files] for group, places in groups.items()}
 

@@ -17,10 +17,11 @@ from beam_tfrecord.report.columns import ColumnSummaries
 from beam_tfrecord.report.views import ContentReader, PictureView, guessed_reader
 from beam_tfrecord.statistics import ImageFacts, ShardStatistics, merge_statistics
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.tfrecord import FRAME_SIZE, Record, RecordFault, scan_records
+from beam_tfrecord.tfrecord import FRAME_SIZE, Record, detect_compression, read_records
 
 MAX_RECORDS = 20_000
 MAX_BYTES = 256 << 20
+_HEAD = 1 << 16  # bytes that tell the compression of a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +43,21 @@ class _Seen:
 
 @dataclass
 class Scan:
-    """What was found. records: read, by file; complete: files that were read to their end."""
+    """What was found.
+
+    records: read, by file. complete: files that were read to their end. compressed: those that are. damaged: those in
+    which something was met that is no record or no message of TensorFlow's, or that could not be read at all.
+    """
 
     records: Counter[str] = field(default_factory=Counter)
     complete: set[str] = field(default_factory=set)
+    compressed: set[str] = field(default_factory=set)
+    damaged: set[str] = field(default_factory=set)
     statistics: dict[str, Any] = field(default_factory=dict)
     classes: dict[str, Counter[str]] = field(default_factory=dict)
     formats: Counter[str] = field(default_factory=Counter)
     columns: ColumnSummaries = field(default_factory=ColumnSummaries)
     reader: ContentReader | None = None
-    unreadable: int = 0
 
     @property
     def num_records(self) -> int:
@@ -72,31 +78,36 @@ def scan_dataset(
     share = -(-max_records // max(1, len(shards)))
     bytes_share = max_bytes // max(1, len(shards))
     for shard in shards:
-        for record in _first_records(f"{folder}/{shard.file}", storage, share, bytes_share):
-            if record is None:
-                scan.complete.add(shard.file)
-                break
-            scan.records[shard.file] += 1
-            try:
+        uri = f"{folder}/{shard.file}"
+        try:
+            if _is_compressed(uri, storage):
+                scan.compressed.add(shard.file)
+            for record in _first_records(uri, storage, share, bytes_share):
+                if record is None:
+                    scan.complete.add(shard.file)
+                    break
+                scan.records[shard.file] += 1
                 seen.append(_see(scan, shard, record))
-            except ValueError:
-                scan.unreadable += 1
+        except (OSError, BeamTfrecordError, ValueError):
+            scan.damaged.add(shard.file)
     scan.statistics = _statistics(seen)
     return scan
 
 
+def _is_compressed(uri: str, storage: Storage) -> bool:
+    with storage.open(uri) as file:
+        return detect_compression(file.read(_HEAD), uri) != "none"
+
+
 def _first_records(uri: str, storage: Storage, most: int, most_bytes: int) -> Iterator[Record | None]:
-    """The first records, and None when these are all. A fault ends them (``verify`` is there to tell of it)."""
+    """The first records, and None when these are all. Raises RecordFault, and what the storage raises."""
     read = 0
-    try:
-        with storage.open(uri) as file:
-            for item in scan_records(file, uri):
-                if isinstance(item, RecordFault) or item.index >= most or read > most_bytes:
-                    return
-                read += len(item.data)
-                yield item
-    except (OSError, BeamTfrecordError):
-        return
+    with storage.open(uri) as file:
+        for record in read_records(file, uri):
+            if record.index >= most or read > most_bytes:
+                return
+            read += len(record.data)
+            yield record
     yield None
 
 

@@ -214,7 +214,7 @@ def _overlap(one: Area, other: Area) -> bool:
 
 
 def _draw_points(canvas: Image.Image, item: DrawnObject, colour: Colour) -> None:
-    radius = max(2.5, min(canvas.size) / 75)
+    radius = max(3.0, min(canvas.size) / 75)
     for x, y, visibility in item.points:
         if visibility > 0 and 0 <= x <= 1 and 0 <= y <= 1:
             dot = _dot(radius, colour, visibility > 1)
@@ -233,6 +233,6 @@ def _dot(radius: float, colour: Colour, is_filled: bool) -> Image.Image:
     rim = round(1.2 * scale)
     draw.ellipse((rim, rim, side - 1 - rim, side - 1 - rim), fill=(*colour, 255))
     if not is_filled:
-        rim *= 3
-        draw.ellipse((rim, rim, side - 1 - rim, side - 1 - rim), fill=(*_WHITE, 255))
+        hole = round(side / 2 - 0.6 * radius * scale)
+        draw.ellipse((hole, hole, side - 1 - hole, side - 1 - hole), fill=(*_WHITE, 255))
     return dot.resize((side // scale, side // scale), Image.Resampling.LANCZOS)

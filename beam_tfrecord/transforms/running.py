@@ -36,7 +36,8 @@ def make_options(flags: Sequence[str] | PipelineOptions) -> PipelineOptions:
 
 
 def quiet_runner() -> None:
-    """Keep the in-process runner from logging what this module raises (with a traceback) or what concerns Beam alone."""
+    """Keep the in-process runner from logging what this module raises (with a traceback) or what concerns Beam
+    alone."""
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
 
 
@@ -70,8 +71,8 @@ def run_watched(pipeline: Pipeline, watch: Callable[[], None] = lambda: None, in
     """Run to the end, calling ``watch`` now and then; errors of ours come out as themselves.
 
     The in-process runner blocks until it is done, so it runs in a thread of its own while this one watches (and stays
-    open to Ctrl-C). It would wait for ever for a worker process that died: the thread that keeps such a process ends with
-    an exception then, and so does the job.
+    open to Ctrl-C). It would wait for ever for a worker process that died: the thread that keeps such a process ends
+    with an exception then, and so does the job.
     """
     outcome: dict[str, Any] = {}
     lost: list[threading.ExceptHookArgs] = []

@@ -141,6 +141,14 @@ def test_a_picture_that_cannot_be_read_is_left_out(dataset: Path, tmp_path: Path
     assert 19 - lost <= kept <= 20 - lost
 
 
+def test_files_that_cannot_be_read_on_are_named(dataset: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(dataset, tmp_path / "damaged")
+    (copy / "statistics.json").unlink()
+    shard = next(copy.glob("train-00001*"))
+    shard.write_bytes(shard.read_bytes()[:-5])
+    assert f"1 file could not be read on ({shard.name})" in report_again(copy)
+
+
 def test_a_report_on_nothing_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path / "none")]) == 1
     assert main(["report", str(tmp_path)]) == 1
@@ -151,7 +159,13 @@ def test_a_report_on_nothing_says_so(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("name", ["statistics.json", "conversion.json"])
-@pytest.mark.parametrize("content", ["{", "[]", '{"samples": {"classes": {"a": [{"file": 3}]}}, "images": {}}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("{", "[]", '{"samples": {}}', '{"images": {}, "samples": {"classes": {}, "changed": {}, "warnings": {}}}'),
+        '{"samples": {"classes": {"a": [{"file": 3}]}, "changed": {}, "warnings": {}, "unlabelled": []}}',
+    ],
+)
 def test_damaged_metadata_are_named(dataset: Path, tmp_path: Path, name: str, content: str, capsys: Any) -> None:
     copy = shutil.copytree(dataset, tmp_path / "damaged")
     (copy / name).write_text(content)
@@ -259,8 +273,8 @@ def test_records_from_elsewhere_are_shown_too(tmp_path: Path) -> None:
         }
         return tf.train.Example(features=tf.train.Features(feature=features)).SerializeToString()
 
-    for split, count in (("train", 4), ("val", 2)):
-        with tf.io.TFRecordWriter(str(tmp_path / f"{split}-00000-of-00001")) as writer:
+    for split, count, compression in (("train", 4, ""), ("val", 2, "GZIP")):
+        with tf.io.TFRecordWriter(str(tmp_path / f"{split}-00000-of-00001"), compression) as writer:
             for number in range(count):
                 writer.write(example(number))
     html = build_report(str(tmp_path), Storage()).decode()

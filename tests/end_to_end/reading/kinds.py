@@ -113,7 +113,12 @@ def masks(folder: Path) -> tuple[Any, Options]:
 
 def several(folder: Path) -> tuple[Any, Options]:
     """Several labels of an image, one, and lists in further columns."""
-    rows = [("image", "label", "age", "tags"), ("a.png", "x|z", 7, "p|q"), ("b.png", "y", 8, ""), ("c.png", "z", 9, "r")]
+    rows = [
+        ("image", "label", "age", "tags"),
+        ("a.png", "x|z", 7, "p|q"),
+        ("b.png", "y", 8, ""),
+        ("c.png", "z", 9, "r"),
+    ]
     for number, name in enumerate("abc"):
         write(folder / f"{name}.png", png(Image.fromarray(noise(8, 6, number))))
     options = {"label_separator": "|", "columns": "age:int64,tags:string[]"}

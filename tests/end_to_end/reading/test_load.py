@@ -65,20 +65,19 @@ def test_records_come_as_they_are_stored(dataset: Find) -> None:
                     assert element[key] == value
 
 
-@pytest.mark.parametrize("compression", ["none", "gzip", "zlib"])
 @pytest.mark.parametrize(
-    ("split", "expected"),
+    ("split", "expected", "compression"),
     [
-        ("train[:80%]", slice(0, 7)),
-        ("train[2:5]", slice(2, 5)),
-        ("train[-1:]", slice(8, 9)),
-        ("all", slice(0, 12)),
-        ("train+validation", slice(0, 12)),
+        ("train[:80%]", slice(0, 7), "none"),
+        ("train[2:5]", slice(2, 5), "none"),
+        ("train[2:5]", slice(2, 5), "gzip"),
+        ("train[2:5]", slice(2, 5), "zlib"),
+        ("train[-1:]", slice(8, 9), "none"),
+        ("all", slice(0, 12), "none"),
+        ("train+validation", slice(0, 12), "none"),
     ],
 )
-def test_slices_are_slices_of_the_stored_records(
-    dataset: Find, compression: str, split: str, expected: slice
-) -> None:
+def test_slices_are_slices_of_the_stored_records(dataset: Find, split: str, expected: slice, compression: str) -> None:
     out = dataset("classes", compression=compression)
     data = load(out, split, decode=False)
     assert filenames(data) == stored_names(out)[expected]
@@ -92,7 +91,7 @@ def test_only_the_files_that_are_needed_are_opened(dataset: Find, tmp_path: Path
             (tmp_path / path.name).symlink_to(path)
     names = stored_names(out)
     assert filenames(load(tmp_path, "train[3:6]")) == names[3:6]
-    with pytest.raises(DatasetError, match="train-00000-of-00003.tfrecord is not there"):
+    with pytest.raises(DatasetError, match=r"train-00000-of-00003\.tfrecord is not there"):
         load(tmp_path, "train")
 
 
@@ -141,7 +140,7 @@ def test_without_a_seed_the_order_differs(dataset: Find) -> None:
 def test_workers_share_all_records(dataset: Find, shuffle: bool) -> None:
     out = dataset("classes")
     shares = [filenames(load(out, "all", shard=(index, 5), shuffle=shuffle)) for index in range(5)]
-    assert sorted(sum(shares, [])) == sorted(stored_names(out))
+    assert sorted(name for share in shares for name in share) == sorted(stored_names(out))
     assert sorted(map(len, shares)) == [2, 2, 2, 3, 3]
 
 
@@ -187,7 +186,7 @@ def test_resized_images_look_as_those_of_pillow(dataset: Find) -> None:
 
 def test_cropping_keeps_the_middle(dataset: Find) -> None:
     out = dataset("boxes")
-    (element,) = [e for e in elements(load(out, image_size=60, resize_mode="crop", features="image/encoded"))][:1]
+    element = next(iter(load(out, image_size=60, resize_mode="crop", features="image/encoded")))
     encoded = records(out)[0]["image/encoded"][0]
     middle = as_tensorflow_decodes(encoded)[:, 20:140]
     assert np.array_equal(element["image/encoded"], np.round(tf.image.resize(middle, (60, 60), antialias=True)))
@@ -199,9 +198,15 @@ def painted_box(image: Any) -> list[int]:
     return [rows.min(), columns.min(), rows.max() + 1, columns.max() + 1]
 
 
-@pytest.mark.parametrize("keys", ["od", "tfds"])
-@pytest.mark.parametrize("mode", ["stretch", "pad"])
-@pytest.mark.parametrize("size", [(60, 60), (200, 100), (64, 256)])
+@pytest.mark.parametrize(
+    ("keys", "mode", "size"),
+    [
+        ("od", "stretch", (60, 60)),
+        ("od", "pad", (200, 100)),
+        ("tfds", "pad", (64, 256)),
+        ("simple", "stretch", (30, 80)),
+    ],
+)
 def test_boxes_stay_on_what_was_painted(dataset: Find, keys: str, mode: str, size: tuple[int, int]) -> None:
     out = dataset("boxes", keys=keys)
     element = by_file(load(out, image_size=size, resize_mode=mode, names="short"))["b.png"]
@@ -343,9 +348,9 @@ def test_one_hot_has_a_one_for_each_label(dataset: Find) -> None:
     out = dataset("several")
     expected = {"a.png": [1, 0, 1], "b.png": [0, 1, 0], "c.png": [0, 0, 1]}
     options: dict[str, Any] = {"as_supervised": True, "one_hot": True, "features": ["image/filename"]}
-    for options in (options, {**options, "batch_size": 3}):
+    for more in ({}, {"batch_size": 3}):
         found = {}
-        for features, target in load(out, **options):
+        for features, target in load(out, **options, **more):
             assert target.dtype == tf.float32
             for name, row in zip(np.ravel(features["image/filename"]), np.reshape(target, (-1, 3)), strict=True):
                 found[name.decode()] = row.tolist()
@@ -404,7 +409,7 @@ def test_clips_of_raw_pixels(dataset: Find) -> None:
 def test_what_cannot_be_loaded_is_told(dataset: Find, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no split 'trian' \\(did you mean 'train'"):
         load(dataset("classes"), "trian")
-    with pytest.raises(DatasetError, match="holds no conversion.json"):
+    with pytest.raises(DatasetError, match=r"holds no conversion\.json"):
         load(tmp_path)
     with pytest.raises(DatasetError, match="there is no folder"):
         load(tmp_path / "nothing")
@@ -426,9 +431,7 @@ def test_a_damaged_shard_does_not_pass_as_data(dataset: Find, tmp_path: Path) ->
         elements(load(tmp_path))
 
 
-def test_without_tensorflow_the_message_names_the_package(
-    dataset: Find, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_tensorflow_the_message_names_the_package(dataset: Find, monkeypatch: pytest.MonkeyPatch) -> None:
     tensorflow_import.import_tensorflow.cache_clear()
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     with pytest.raises(ImportError, match=r"pip install 'beam-tfrecord\[tensorflow\]'") as caught:

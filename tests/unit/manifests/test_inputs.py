@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from beam_tfrecord.config import InputSpec, ManifestConfig
+from beam_tfrecord.option_values import InputSpec
+from beam_tfrecord.config import ManifestConfig
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests import FORMATS, describe_inputs
 from beam_tfrecord.manifests.base import FileInfo, Piece, Source

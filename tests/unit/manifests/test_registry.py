@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from beam_tfrecord.config import FORMAT_NAMES, ManifestConfig
+from beam_tfrecord.option_values import FORMAT_NAMES
+from beam_tfrecord.config import ManifestConfig
 from beam_tfrecord.elements import Row
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests import FORMATS, describe_inputs, detect_format, register_format
