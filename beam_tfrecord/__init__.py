@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     )
     from beam_tfrecord.job import Job, plan_job
     from beam_tfrecord.manifests import register_format
-    from beam_tfrecord.planning import DatasetPlan
-    from beam_tfrecord.publishing import Summary
+    from beam_tfrecord.planning.dataset_plan import DatasetPlan
+    from beam_tfrecord.publishing.publish import Summary
     from beam_tfrecord.reading.loader import load
     from beam_tfrecord.reading.options import LoadOptions
     from beam_tfrecord.reading.reader import Reader, read
@@ -46,7 +46,7 @@ _PLACES = {
     "ConvertConfig": "config",
     "ConvertDataset": "transforms.dataset",
     "DatasetError": "errors",
-    "DatasetPlan": "planning",
+    "DatasetPlan": "planning.dataset_plan",
     "ElementError": "errors",
     "EncodeExamples": "transforms.encoding",
     "Entry": "elements",
@@ -63,7 +63,7 @@ _PLACES = {
     "RowError": "errors",
     "ShardInfo": "elements",
     "StorageError": "errors",
-    "Summary": "publishing",
+    "Summary": "publishing.publish",
     "WriteShards": "transforms.shards",
     "convert": "api",
     "load": "reading.loader",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.job import Job, clear_output, prepare_job
-from beam_tfrecord.publishing import Summary
+from beam_tfrecord.publishing.publish import Summary
 from beam_tfrecord.storage import Storage
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def convert(
     Returns a :class:`Summary`; its ``status`` is ``published``, ``withheld`` (more rejects than ``max_rejects``) or
     ``empty``. Raises ConfigError, ManifestError or StorageError.
     """
-    from beam_tfrecord.conversion import read_summary
+    from beam_tfrecord.publishing.conversion import read_summary
     from beam_tfrecord.transforms.dataset import ConvertDataset
     from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
 

@@ -184,7 +184,7 @@ class ImagePolicy(ConfigSection):
     )
     validate: str = option(
         "full",
-        "how much of an image is decoded before it is stored as it is; strict also rejects what the decoder complains of",
+        "how much of an image is decoded before it is stored as it is; strict also rejects what decoders complain of",
         choices=("full", "strict", "header"),
     )
 

@@ -115,7 +115,7 @@ class ShardInfo:
     that decides the bytes, for ``--resume``. num_rows: records and rejects together; source_rows: lines of the
     manifests they were made of. bytes_read: of images. rejected, warnings, changed: counts by code or reason. classes:
     uses of each label. formats: records by ``format/channels/dtype``. rows_by_input: rows by the number of the input.
-    statistics: of the records, as :mod:`beam_tfrecord.statistics` takes them.
+    statistics: of the records, as :mod:`beam_tfrecord.writing.statistics` takes them.
     """
 
     split: str

@@ -11,10 +11,10 @@ from typing import Any
 
 from beam_tfrecord.annotations import KINDS
 from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.option_values import check_split_name
 from beam_tfrecord.elements import Entry, Finding, Frame, Member, RejectedRow, Row
 from beam_tfrecord.errors import ElementError, RowError
 from beam_tfrecord.manifests.base import Ignored, Item, Source
+from beam_tfrecord.option_values import check_split_name
 
 STAGE = "parse"
 

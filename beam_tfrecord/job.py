@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from beam_tfrecord.array_record_files import check_array_record
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.entries import EntryParser
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests import FORMATS, describe_inputs, describe_rows
 from beam_tfrecord.manifests.base import Ignored, Piece, Source
 from beam_tfrecord.metadata import CONVERSION, DATASET_INFO
-from beam_tfrecord.planning import DatasetPlan, plan_dataset
-from beam_tfrecord.staging import staging_folder
+from beam_tfrecord.planning.dataset_plan import DatasetPlan, plan_dataset
+from beam_tfrecord.planning.survey import BlockBuilder, Survey, merge_surveys
 from beam_tfrecord.storage import Storage, name_of
-from beam_tfrecord.survey import BlockBuilder, Survey, merge_surveys
 from beam_tfrecord.tfrecord import parse_shard_name
+from beam_tfrecord.writing.array_record_files import check_array_record
+from beam_tfrecord.writing.staging import staging_folder
 
 PUBLISHING = "publishing.json"  # in the staging place: names that an interrupted publication may have left
 SURVEY_ITEMS = 20_000

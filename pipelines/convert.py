@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.job import Job, clear_output, plan_job, prepare_job
-from beam_tfrecord.progress import PROGRESS
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.writing.progress import PROGRESS
 from pipelines.exits import DONE, FAILED, WITHHELD, guarded
 from pipelines.options import (
     ArgumentParser,
@@ -93,7 +93,7 @@ def show_plan(job: Job, storage: Storage, terminal: TerminalOptions) -> int:
 
 def run(job: Job, config: ConvertConfig, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
     """Run the conversion on the runner that the flags name, and tell how it ended."""
-    from beam_tfrecord.conversion import read_summary
+    from beam_tfrecord.publishing.conversion import read_summary
     from beam_tfrecord.transforms.dataset import ConvertDataset
     from beam_tfrecord.transforms.running import is_local, make_pipeline, quiet_runner, run_watched
 

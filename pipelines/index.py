@@ -7,10 +7,10 @@ import sys
 import time
 from collections.abc import Sequence
 
+from beam_tfrecord.datasets.indexing import write_index_file
+from beam_tfrecord.datasets.shard_files import find_files
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.indexing import write_index_file
-from beam_tfrecord.printable import printable
-from beam_tfrecord.shard_files import find_files
+from beam_tfrecord.showing.printable import printable
 from beam_tfrecord.storage import Storage
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import ArgumentParser, add_terminal_flags

@@ -7,8 +7,8 @@ import sys
 import time
 from collections.abc import Sequence
 
+from beam_tfrecord.datasets.published import REPORT
 from beam_tfrecord.errors import ConfigError, DatasetError
-from beam_tfrecord.published import REPORT
 from beam_tfrecord.report import build_report
 from beam_tfrecord.storage import Storage
 from pipelines.exits import DONE, guarded

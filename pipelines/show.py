@@ -9,10 +9,10 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
+from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
 from beam_tfrecord.errors import ConfigError, DatasetError
-from beam_tfrecord.printable import printable
-from beam_tfrecord.shard_files import FoundFiles, find_files
 from beam_tfrecord.showing.describe import describe_record, record_values
+from beam_tfrecord.showing.printable import printable
 from beam_tfrecord.showing.selection import (
     PickedRecord,
     Selection,

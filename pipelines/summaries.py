@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from beam_tfrecord.blocks import REJECTS
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.job import Job
-from beam_tfrecord.planning import DatasetPlan
-from beam_tfrecord.publishing import EMPTY, PUBLISHED, WITHHELD, Summary
-from beam_tfrecord.staging import staging_folder
+from beam_tfrecord.planning.blocks import REJECTS
+from beam_tfrecord.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.publishing.publish import EMPTY, PUBLISHED, WITHHELD, Summary
+from beam_tfrecord.writing.staging import staging_folder
 from pipelines.terminal import counted, plural
 
 SHOWN_LABELS = 12

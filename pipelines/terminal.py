@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
-from beam_tfrecord.progress import Progress
+from beam_tfrecord.writing.progress import Progress
 
 PLAIN_INTERVAL = 10.0  # seconds between lines when there is no terminal
 

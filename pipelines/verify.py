@@ -11,15 +11,15 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
 from beam_tfrecord.errors import ConfigError, DatasetError
-from beam_tfrecord.printable import printable
-from beam_tfrecord.progress import PROGRESS
 from beam_tfrecord.reading import tensorflow_version
-from beam_tfrecord.shard_files import FoundFiles, find_files
+from beam_tfrecord.showing.printable import printable
 from beam_tfrecord.storage import Storage, join
 from beam_tfrecord.verifying import Verdict
 from beam_tfrecord.verifying.dataset import verdict_from_json
 from beam_tfrecord.verifying.decoders import AUTO, DECODERS, choose_decoder
+from beam_tfrecord.writing.progress import PROGRESS
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import ArgumentParser, add_terminal_flags
 from pipelines.places import PLACE_HELP, parse_places_and_beam_flags

@@ -143,7 +143,7 @@ def list_zip(stream: BinaryIO) -> Iterator[Item]:
             f"is a zip archive without a readable directory at its end ({error}): it is cut or damaged"
         ) from None
     for info in archive.infolist():
-        if not info.is_dir():
+        if not info.filename.endswith("/"):
             yield _zip_item(archive, info)
 
 

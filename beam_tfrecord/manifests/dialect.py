@@ -55,7 +55,7 @@ def sniff_dialect(sample: str, is_whole: bool, config: ManifestConfig, preferred
     skip_spaces = len(rows[0]) > 1 and all(cell.startswith(" ") for cell in rows[0][1:])
     if skip_spaces:
         rows = sample_rows(sample, is_whole, delimiter, skip_spaces=True)
-    first = next(line for line in sample.splitlines() if line.strip())
+    first = first_line(sample)
     told = headerless_names(rows)
     if told is not None:
         return Dialect(delimiter, skip_spaces, told, False, int(bool(hint)), first)
@@ -65,6 +65,7 @@ def sniff_dialect(sample: str, is_whole: bool, config: ManifestConfig, preferred
 
 def sample_rows(sample: str, is_whole: bool, delimiter: str, skip_spaces: bool = False) -> list[list[str]]:
     """The first complete rows, blank ones left out; at least one."""
+    first = first_line(sample)
     if not is_whole and "\n" in sample.rstrip("\n"):
         sample = sample[: sample.rindex("\n") + 1]
     newline = "\n" if "\n" in sample else ""
@@ -82,7 +83,12 @@ def sample_rows(sample: str, is_whole: bool, delimiter: str, skip_spaces: bool =
     # The last row of a cut sample may be half of one, with an open quote.
     if not is_whole and len(rows) > 1 and len(rows) <= _SAMPLE_ROWS:
         rows.pop()
-    return rows or [[next(line for line in sample.splitlines() if line.strip())]]
+    return rows or [[first]]
+
+
+def first_line(text: str) -> str:
+    """The first line that is not blank."""
+    return next((line for line in text.splitlines() if line.strip()), "")
 
 
 def _fitness(rows: Sequence[Sequence[str]], config: ManifestConfig) -> tuple[int, bool, float, int]:

@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from beam_tfrecord.option_values import InputSpec, check_split_name
 from beam_tfrecord.config import ManifestConfig
 from beam_tfrecord.errors import ConfigError, nearest
 from beam_tfrecord.manifests.base import Files, Source
@@ -25,6 +24,7 @@ from beam_tfrecord.manifests.uri_text import (
     scheme_of,
     without_slash,
 )
+from beam_tfrecord.option_values import InputSpec, check_split_name
 
 
 class Place(NamedTuple):

@@ -10,11 +10,11 @@ import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from beam_tfrecord.option_values import FORMAT_NAMES
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.base import Files, ManifestFormat
 from beam_tfrecord.manifests.compression import BROKEN_STREAM, open_unpacked
 from beam_tfrecord.manifests.uri_text import name_of
+from beam_tfrecord.option_values import FORMAT_NAMES
 
 HEAD_BYTES = 65_536
 _STEP = 4_096

@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 
-from beam_tfrecord.option_values import InputSpec
 from beam_tfrecord.config import ManifestConfig
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
@@ -21,6 +20,7 @@ from beam_tfrecord.manifests.roles import Roles, check_has_image, find_roles, kn
 from beam_tfrecord.manifests.row_fields import rows_of_cells, with_mask_places
 from beam_tfrecord.manifests.text import TextForm, TextLines, decode_head, look_at_text
 from beam_tfrecord.manifests.uri_text import folder_of
+from beam_tfrecord.option_values import InputSpec
 
 Table = Iterator[tuple[str, list[str] | str]]
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab"}

@@ -34,7 +34,7 @@ class DatasetDescription:
     formats: images by ``format/channels/dtype``. rows_by_input: items of each source. options: as they were resolved.
     status: ``published``, ``withheld`` (too many rejects) or ``empty``; of the last two only the staging place tells.
     has_array_record: whether an ArrayRecord file lies beside each shard.
-    statistics: of the records, as :func:`beam_tfrecord.statistics.merge_statistics` gives them.
+    statistics: of the records, as :func:`beam_tfrecord.writing.statistics.merge_statistics` gives them.
     """
 
     name: str

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from beam_tfrecord.annotations.base import FeatureSpec
+from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.facts import DatasetFacts
 from beam_tfrecord.reading.names import box_sides, default_target, image_key, keys_named, names_by_key
 from beam_tfrecord.reading.options import LoadOptions
 from beam_tfrecord.reading.pixels import MIXED, PixelType, Target

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.errors import ConfigError, nearest
-from beam_tfrecord.facts import DatasetFacts
 
 STORED, SHORT = "stored", "short"
 BOXES = "boxes"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from beam_tfrecord.datasets.indexing import find_places
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.indexing import find_places
 from beam_tfrecord.metadata import PublishedShard
 from beam_tfrecord.reading.finished import FinishedDataset
 from beam_tfrecord.reading.selection import ShardPart

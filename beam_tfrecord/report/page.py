@@ -13,7 +13,7 @@ from beam_tfrecord.report.classes import class_balance
 from beam_tfrecord.report.dataset import Dataset
 from beam_tfrecord.report.pictures import Pictures, box_styles
 from beam_tfrecord.report.text import clean, shorten
-from beam_tfrecord.statistics import MIN_SAMPLES
+from beam_tfrecord.writing.statistics import MIN_SAMPLES
 
 TEMPLATE = "report.html.j2"
 

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from beam_tfrecord.record_view import view_record
+from beam_tfrecord.datasets.record_view import view_record
 from beam_tfrecord.report.dataset import Dataset
 from beam_tfrecord.report.samples import SamplePlace, make_from_records
 from beam_tfrecord.report.text import clean, shorten
 from beam_tfrecord.report.thumbnails import NoThumbnailError, Thumbnail, make_thumbnail
 from beam_tfrecord.report.views import Content, ContentReader
-from beam_tfrecord.statistics import SAMPLE_GROUPS
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.writing.statistics import SAMPLE_GROUPS
 
 BUDGET = 1_200_000  # characters of all pictures with their boxes
 COLOURS = 8  # of boxes, in the style sheet

@@ -8,8 +8,8 @@ from math import isfinite
 from typing import Any
 
 from beam_tfrecord.annotations.base import Feature
-from beam_tfrecord.record_keys import guess_keys
-from beam_tfrecord.record_view import RecordView, frames
+from beam_tfrecord.datasets.record_keys import guess_keys
+from beam_tfrecord.datasets.record_view import RecordView, frames
 
 _SIDES = ("bbox_xmin", "bbox_ymin", "bbox_xmax", "bbox_ymax")
 

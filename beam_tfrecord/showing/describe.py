@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_tfrecord.annotations.base import Feature, FeatureSpec
-from beam_tfrecord.facts import DatasetFacts
-from beam_tfrecord.printable import printable
-from beam_tfrecord.record_view import EXAMPLE
+from beam_tfrecord.datasets.facts import DatasetFacts
+from beam_tfrecord.datasets.record_view import EXAMPLE
+from beam_tfrecord.showing.printable import printable
 from beam_tfrecord.showing.selection import PickedRecord
 from beam_tfrecord.showing.values import json_features, short_values
 

@@ -12,10 +12,10 @@ import numpy as np
 from PIL import Image
 
 from beam_tfrecord.annotations.base import Feature
+from beam_tfrecord.datasets.record_view import EXAMPLE, frames
 from beam_tfrecord.images.safety import DECODE_ERRORS
 from beam_tfrecord.images.sniff import sniff
-from beam_tfrecord.printable import printable, text_or_none
-from beam_tfrecord.record_view import EXAMPLE, frames
+from beam_tfrecord.showing.printable import printable, text_or_none
 from beam_tfrecord.showing.selection import PickedRecord
 from beam_tfrecord.verifying.objects import box_rows
 from beam_tfrecord.verifying.pictures import DECODABLE, single

@@ -8,11 +8,11 @@ from itertools import islice
 from typing import Any
 
 from beam_tfrecord.annotations.base import Feature
+from beam_tfrecord.datasets.facts import DatasetFacts
+from beam_tfrecord.datasets.record_keys import guess_keys
+from beam_tfrecord.datasets.record_view import RecordView, view_record
+from beam_tfrecord.datasets.shard_files import FoundFiles, ShardFile
 from beam_tfrecord.errors import ConfigError, nearest
-from beam_tfrecord.facts import DatasetFacts
-from beam_tfrecord.record_keys import guess_keys
-from beam_tfrecord.record_view import RecordView, view_record
-from beam_tfrecord.shard_files import FoundFiles, ShardFile
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import INDEX_SUFFIX, Record, RecordFault, read_index, read_record, scan_records
 

@@ -13,7 +13,7 @@ from typing import Any
 from beam_tfrecord.annotations.base import Feature
 from beam_tfrecord.images.safety import DECODE_ERRORS
 from beam_tfrecord.images.sniff import describe, sniff
-from beam_tfrecord.printable import shortened, shown_bytes, text_or_none
+from beam_tfrecord.showing.printable import shortened, shown_bytes, text_or_none
 
 SHOWN_VALUES = 6
 MAX_TEXT = 1000  # bytes; longer ones are told by their size and hash

@@ -13,20 +13,20 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
-from beam_tfrecord.blocks import REJECTS, unpack_block
 from beam_tfrecord.elements import ShardInfo
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.job import Job, plan_job
-from beam_tfrecord.planning import DatasetPlan
-from beam_tfrecord.progress import PROGRESS
-from beam_tfrecord.publishing import StagedFile, Summary, publish_dataset
-from beam_tfrecord.shards import ShardWriter
-from beam_tfrecord.staging import staging_folder
+from beam_tfrecord.planning.blocks import REJECTS, unpack_block
+from beam_tfrecord.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.publishing.publish import StagedFile, Summary, publish_dataset
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import read_records
 from beam_tfrecord.transforms.planning import PlaceEntries, ShardKey
 from beam_tfrecord.transforms.reading import ReadBlocks
 from beam_tfrecord.transforms.shards import count_shard, default_threads
+from beam_tfrecord.writing.progress import PROGRESS
+from beam_tfrecord.writing.shards import ShardWriter
+from beam_tfrecord.writing.staging import staging_folder
 
 CRC_CHUNK = 1 << 20
 _COMPRESSION = {

@@ -11,8 +11,8 @@ from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Entry, Finding, RejectedRow
 from beam_tfrecord.errors import ElementError
 from beam_tfrecord.images.memory import keep_large_buffers
-from beam_tfrecord.records import STAGE, RecordEncoder
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.writing.records import STAGE, RecordEncoder
 
 RECORDS, REJECTS = "records", "rejects"
 

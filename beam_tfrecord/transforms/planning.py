@@ -8,12 +8,12 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from beam_tfrecord.blocks import BlockItem, pack_block, unpack_block
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.manifests.base import Source
-from beam_tfrecord.planning import DatasetPlan, plan_dataset
+from beam_tfrecord.planning.blocks import BlockItem, pack_block, unpack_block
+from beam_tfrecord.planning.dataset_plan import DatasetPlan, plan_dataset
+from beam_tfrecord.planning.survey import Survey, merge_surveys
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.survey import Survey, merge_surveys
 from beam_tfrecord.transforms.reading import Block
 
 ShardKey = tuple[str, int]

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
-from beam_tfrecord.blocks import pack_block
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Entry, RejectedRow
 from beam_tfrecord.entries import EntryParser
 from beam_tfrecord.manifests import FORMATS
 from beam_tfrecord.manifests.base import Files, Ignored, Piece, Source
+from beam_tfrecord.planning.blocks import pack_block
+from beam_tfrecord.planning.survey import BlockBuilder, Survey
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.survey import BlockBuilder, Survey
 
 BLOCK_ITEMS = 2_000
 

@@ -9,15 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 import apache_beam as beam
 from apache_beam.metrics import Metrics
 
-from beam_tfrecord.blocks import unpack_block
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import ShardInfo
 from beam_tfrecord.images.memory import keep_large_buffers
-from beam_tfrecord.planning import DatasetPlan
-from beam_tfrecord.progress import PROGRESS
-from beam_tfrecord.shards import ShardWriter, has_latency
+from beam_tfrecord.planning.blocks import unpack_block
+from beam_tfrecord.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.planning import ShardKey
+from beam_tfrecord.writing.progress import PROGRESS
+from beam_tfrecord.writing.shards import ShardWriter, has_latency
 
 NAMESPACE = "beam_tfrecord"
 REMOTE_THREADS = 32  # reads that wait for an object store at a time

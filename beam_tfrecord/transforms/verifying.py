@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 import apache_beam as beam
 from apache_beam.metrics import Metrics
 
-from beam_tfrecord.facts import DatasetFacts
+from beam_tfrecord.datasets.facts import DatasetFacts
+from beam_tfrecord.datasets.shard_files import FoundFiles, ShardFile
 from beam_tfrecord.images.memory import keep_large_buffers
-from beam_tfrecord.progress import PROGRESS
-from beam_tfrecord.shard_files import FoundFiles, ShardFile
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.verifying import ShardChecker, ShardReport, Verdict, judge_dataset
 from beam_tfrecord.verifying.decoders import AUTO, choose_decoder, make_decoder
 from beam_tfrecord.verifying.records import RecordRules
+from beam_tfrecord.writing.progress import PROGRESS
 
 NAMESPACE = "beam_tfrecord"
 
@@ -85,8 +85,8 @@ class _Judge(beam.DoFn):
 class VerifyDataset(beam.PTransform):
     """Checks files of records: PBegin -> PCollection of one :class:`~beam_tfrecord.verifying.Verdict`.
 
-    found: what :func:`beam_tfrecord.shard_files.find_files` found at a place. A fault is a value, never an exception;
-    StorageError is raised when a place cannot be used at all.
+    found: what :func:`beam_tfrecord.datasets.shard_files.find_files` found at a place. A fault is a value, never an
+    exception; StorageError is raised when a place cannot be used at all.
     """
 
     def __init__(self, found: FoundFiles, options: VerifyOptions | None = None, storage: Storage | None = None) -> None:

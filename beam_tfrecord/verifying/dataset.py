@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from beam_tfrecord.datasets.facts import DatasetFacts
+from beam_tfrecord.datasets.shard_files import FoundFiles
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.facts import DatasetFacts
 from beam_tfrecord.metadata import CONVERSION, DATASET_INFO
-from beam_tfrecord.shard_files import FoundFiles
-from beam_tfrecord.staging import staging_folder
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.verifying import metadata
 from beam_tfrecord.verifying.faults import Fault
@@ -22,6 +21,7 @@ from beam_tfrecord.verifying.identities import shared_ids
 from beam_tfrecord.verifying.records import NOT_A_MESSAGE
 from beam_tfrecord.verifying.shards import ShardReport
 from beam_tfrecord.verifying.tfds_info import TfdsInfo, read_tfds_info
+from beam_tfrecord.writing.staging import staging_folder
 
 TABLE_ID = "row-"  # starts the id of a table's row that has none of its own; equal rows share it
 

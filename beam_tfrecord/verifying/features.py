@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from beam_tfrecord.annotations.base import Feature, FeatureSpec
-from beam_tfrecord.record_view import RecordView
+from beam_tfrecord.datasets.record_view import RecordView
 from beam_tfrecord.verifying.faults import Problem
 
 _SHOWN_KEYS = 5

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from beam_tfrecord.record_view import view_record
-from beam_tfrecord.shard_files import ShardFile
+from beam_tfrecord.datasets.record_view import view_record
+from beam_tfrecord.datasets.shard_files import ShardFile
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import Record, scan_records
 from beam_tfrecord.verifying.faults import Fault

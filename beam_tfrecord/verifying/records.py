@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from beam_tfrecord.annotations.base import Feature
-from beam_tfrecord.facts import DatasetFacts
+from beam_tfrecord.datasets.facts import DatasetFacts
+from beam_tfrecord.datasets.record_keys import guess_keys
+from beam_tfrecord.datasets.record_view import EXAMPLE, RecordView, frames, view_record
 from beam_tfrecord.images.sniff import sniff
-from beam_tfrecord.record_keys import guess_keys
-from beam_tfrecord.record_view import EXAMPLE, RecordView, frames, view_record
 from beam_tfrecord.verifying.faults import Problem
 from beam_tfrecord.verifying.features import check_features, check_message
 from beam_tfrecord.verifying.labels import check_labels, label_ids

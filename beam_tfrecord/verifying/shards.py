@@ -9,15 +9,15 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
-from beam_tfrecord.progress import Progress
-from beam_tfrecord.read_ahead import ordered_map
-from beam_tfrecord.shard_files import ShardFile
+from beam_tfrecord.datasets.shard_files import ShardFile
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import Record, RecordFault, detect_compression, scan_records
 from beam_tfrecord.verifying.faults import Fault, FaultLog, Problem
 from beam_tfrecord.verifying.indexes import IndexComparison
 from beam_tfrecord.verifying.measured import MeasuredFile
 from beam_tfrecord.verifying.records import NOT_A_MESSAGE, CheckedRecord, RecordRules
+from beam_tfrecord.writing.progress import Progress
+from beam_tfrecord.writing.read_ahead import ordered_map
 
 TASK_BYTES = 256 * 1024  # bytes of records in one task of a thread
 TASK_RECORDS = 64

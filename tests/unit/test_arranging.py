@@ -6,8 +6,8 @@ import random
 import pytest
 
 from beam_tfrecord.annotations.label import LabelKind
-from beam_tfrecord.arranging import DuplicateRule, Placed, arrange
-from beam_tfrecord.blocks import BlockItem, pack_entry, unpack_entry
+from beam_tfrecord.planning.arranging import DuplicateRule, Placed, arrange
+from beam_tfrecord.planning.blocks import BlockItem, pack_entry, unpack_entry
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Entry
 from beam_tfrecord.errors import ManifestError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from beam_tfrecord.record_keys import guess_keys, keys_of_conversion
+from beam_tfrecord.datasets.record_keys import guess_keys, keys_of_conversion
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from beam_tfrecord.report.dataset import Dataset, ScanNote
 from beam_tfrecord.report.page import page_values, render_page
 from beam_tfrecord.report.pictures import BoxMark, Picture, Pictures
 from beam_tfrecord.report.views import ContentReader
-from beam_tfrecord.statistics import ImageFacts, ShardStatistics, merge_statistics
+from beam_tfrecord.writing.statistics import ImageFacts, ShardStatistics, merge_statistics
 
 EVIL = "<script>alert(1)</script>"
 NO_PICTURES = Pictures({}, (), {}, {})

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from beam_tfrecord.annotations.base import Feature
-from beam_tfrecord.digest import digest_of
+from beam_tfrecord.writing.digest import digest_of
 from beam_tfrecord.example import encode_example, encode_sequence_example
-from beam_tfrecord.record_view import view_record
+from beam_tfrecord.datasets.record_view import view_record
 from beam_tfrecord.report import text
 from beam_tfrecord.report.charts import Part, column_chart, histogram, nice_top, stacked_bar
 from beam_tfrecord.report.classes import class_balance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from beam_tfrecord.facts import DatasetFacts, facts_from
+from beam_tfrecord.datasets.facts import DatasetFacts, facts_from
 
 
 def make_facts(features: dict[str, dict[str, Any]], **stated: Any) -> DatasetFacts:

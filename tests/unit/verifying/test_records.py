@@ -48,7 +48,7 @@ def problems(record: Mapping[str, Any]) -> list[tuple[str, str]]:
 def rules() -> RecordRules:
     import tempfile
 
-    from beam_tfrecord.shard_files import find_files
+    from beam_tfrecord.datasets.shard_files import find_files
     from beam_tfrecord.storage import Storage
 
     with tempfile.TemporaryDirectory() as folder:

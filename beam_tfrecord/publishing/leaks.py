@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from beam_tfrecord.elements import Finding, ShardInfo
-from beam_tfrecord.staging import read_lines, staged_shard
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.writing.staging import read_lines, staged_shard
 
 STAGE = "publish"
 HEX_DIGITS = 16

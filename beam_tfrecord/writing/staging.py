@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
-from beam_tfrecord.blocks import REJECTS
 from beam_tfrecord.elements import ShardInfo
+from beam_tfrecord.planning.blocks import REJECTS
 
 STAGING_NAME = ".staging"
 

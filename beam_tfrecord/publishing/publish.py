@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
 from beam_tfrecord.elements import Finding, ShardInfo
 from beam_tfrecord.errors import BeamTfrecordError
 from beam_tfrecord.job import PUBLISHING, Job
-from beam_tfrecord.leaks import find_copies
 from beam_tfrecord.metadata import (
     CONVERSION,
     DATASET_INFO,
@@ -27,15 +27,15 @@ from beam_tfrecord.metadata import (
     finding_line,
     read_finding_lines,
 )
-from beam_tfrecord.planning import DatasetPlan
-from beam_tfrecord.published import REJECTS_FILE, REPORT, WARNINGS_FILE
-from beam_tfrecord.records import record_specs
+from beam_tfrecord.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.planning.survey import natural_key
+from beam_tfrecord.publishing.leaks import find_copies
 from beam_tfrecord.report import build_report
-from beam_tfrecord.staging import read_lines, staged_shard, staging_folder
-from beam_tfrecord.statistics import merge_statistics
 from beam_tfrecord.storage import Storage, name_of, public_uri
-from beam_tfrecord.survey import natural_key
 from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_name, shard_name
+from beam_tfrecord.writing.records import record_specs
+from beam_tfrecord.writing.staging import read_lines, staged_shard, staging_folder
+from beam_tfrecord.writing.statistics import merge_statistics
 
 PUBLISHED, WITHHELD, EMPTY = "published", "withheld", "empty"
 

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
+from beam_tfrecord.datasets.published import REJECTS_FILE, read_conversion
 from beam_tfrecord.elements import Finding
 from beam_tfrecord.metadata import CONVERSION, read_finding_lines
-from beam_tfrecord.published import REJECTS_FILE, read_conversion
-from beam_tfrecord.publishing import Summary
-from beam_tfrecord.staging import read_lines, staging_folder
+from beam_tfrecord.publishing.publish import Summary
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.writing.staging import read_lines, staging_folder
 
 SHOWN_REJECTS = 10
 

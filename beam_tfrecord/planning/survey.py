@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_tfrecord.annotations import KINDS
-from beam_tfrecord.blocks import REJECTS, BlockItem, pack_entry
 from beam_tfrecord.config import DEFAULT_SPLIT, SplitConfig
 from beam_tfrecord.elements import Entry, Finding, Member, RejectedRow
+from beam_tfrecord.planning.blocks import REJECTS, BlockItem, pack_entry
 from beam_tfrecord.splits import order_hash, split_by_ratio, split_hash, split_thresholds
 
 SKETCH_LIMIT = 4_000_000  # hashes of 8 bytes that are kept exactly; above it hashes are even enough by themselves

@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from beam_tfrecord.blocks import REJECTS, BlockItem, unpack_entry
 from beam_tfrecord.elements import Entry, Finding, RejectedRow
 from beam_tfrecord.errors import ManifestError
+from beam_tfrecord.planning.blocks import REJECTS, BlockItem, unpack_entry
+from beam_tfrecord.planning.survey import natural_key
 from beam_tfrecord.splits import HASH_RANGE, order_hash
-from beam_tfrecord.survey import natural_key
 
 STAGE = "plan"
 

@@ -4,7 +4,7 @@ Everything here is small whatever the number of records, can be added up in any 
 of numbers that are at hand anyway: no record is read back and no pixel looked at. It goes into the ShardInfo as plain
 JSON values, and into ``statistics.json`` once it is added up:
 
-``images``     digests (see :mod:`beam_tfrecord.digest`) of ``width``, ``height``, ``pixels`` and ``bytes`` of the
+``images``     digests (:mod:`beam_tfrecord.writing.digest`) of ``width``, ``height``, ``pixels`` and ``bytes`` of the
                stored images; ``shapes``: images by the nearest usual ratio of width to height; ``sizes``: images by
                ``WIDTHxHEIGHT``, or null when there are more than :data:`MAX_SIZES` of them
 ``objects``    digests of the number of boxes ``per_image``, of their ``share`` of the image in millionths and of their
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from beam_tfrecord.digest import Digest, digest_of, digest_of_array, merge_digests
+from beam_tfrecord.writing.digest import Digest, digest_of, digest_of_array, merge_digests
 
 SAMPLED_CLASSES = 40
 MIN_SAMPLES, MAX_SAMPLES, FEW_CLASSES = 6, 24, 72  # of each class; of few classes more

@@ -11,13 +11,13 @@ import numpy as np
 
 from beam_tfrecord.annotations import feature_keys
 from beam_tfrecord.annotations.base import Schema, Vocabulary
-from beam_tfrecord.blocks import REJECTS, BlockItem
 from beam_tfrecord.config import ConvertConfig, ShardConfig
 from beam_tfrecord.errors import ConfigError, ManifestError, nearest
 from beam_tfrecord.manifests.base import Source
+from beam_tfrecord.planning.blocks import REJECTS, BlockItem
+from beam_tfrecord.planning.survey import Hashes, HashSketch, Survey
 from beam_tfrecord.splits import split_by_ratio, split_thresholds, stratified_counts
 from beam_tfrecord.storage import public_uri
-from beam_tfrecord.survey import Hashes, HashSketch, Survey
 
 BOX_FACETS = frozenset({"boxes", "instance_masks", "keypoints", "panoptic"})  # what asks for the od preset
 RECORD_OVERHEAD = 400  # bytes of keys, names and framing beside the image, for the estimate of a shard's size

@@ -14,10 +14,10 @@ from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Entry, Finding, Frame, Member
 from beam_tfrecord.errors import RowError, nearest
 from beam_tfrecord.example import encode_example, encode_sequence_example
-from beam_tfrecord.image_features import digest_of, image_features, image_format, image_specs
 from beam_tfrecord.images import convert_frames, convert_image, place_mask
 from beam_tfrecord.images.stored import StoredImage
-from beam_tfrecord.statistics import ImageFacts
+from beam_tfrecord.writing.image_features import digest_of, image_features, image_format, image_specs
+from beam_tfrecord.writing.statistics import ImageFacts
 
 STAGE = "encode"
 Read = Callable[[str, Member | None], bytes]

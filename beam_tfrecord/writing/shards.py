@@ -2,48 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import uuid
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from typing import BinaryIO
+from dataclasses import dataclass
 
 from beam_tfrecord._version import __version__
-from beam_tfrecord.arranging import DuplicateRule, Placed, arrange
-from beam_tfrecord.array_record_files import write_twin
-from beam_tfrecord.blocks import BlockItem, unpack_entry
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Finding, RejectedRow, ShardInfo
 from beam_tfrecord.errors import ElementError
-from beam_tfrecord.metadata import finding_line
-from beam_tfrecord.planning import DatasetPlan
-from beam_tfrecord.progress import Progress
-from beam_tfrecord.read_ahead import ordered_map
-from beam_tfrecord.records import STAGE, EncodedRecord, RecordEncoder
-from beam_tfrecord.staging import StagedShard, info_from_json, info_to_json, staged_shard
-from beam_tfrecord.statistics import ShardStatistics
-from beam_tfrecord.storage import Storage, public_uri, scheme_of
-from beam_tfrecord.tfrecord import RecordWriter
+from beam_tfrecord.planning.arranging import DuplicateRule, Placed, arrange
+from beam_tfrecord.planning.blocks import BlockItem, unpack_entry
+from beam_tfrecord.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.storage import Storage, scheme_of
+from beam_tfrecord.writing.array_record_files import write_twin
+from beam_tfrecord.writing.progress import Progress
+from beam_tfrecord.writing.read_ahead import ordered_map
+from beam_tfrecord.writing.records import STAGE, RecordEncoder
+from beam_tfrecord.writing.staged_file import Outcome, StagedShardFile
+from beam_tfrecord.writing.staging import StagedShard, info_from_json, info_to_json, staged_shard
+from beam_tfrecord.writing.statistics import ShardStatistics
 
 SMALL_TASK = 256 * 1024  # bytes of images in one task of a thread: a task costs as much as encoding a small image
 MAX_TASK_ITEMS = 32
 WRITE_BUFFER = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one item: a record or a reject."""
-
-    placed: Placed
-    origin: str
-    uri: str
-    source_rows: int
-    record: EncodedRecord | None
-    reject: Finding | None
 
 
 @dataclass(frozen=True)
@@ -178,134 +160,3 @@ def shard_fingerprint(placed: Iterable[Placed], plan: DatasetPlan, config: Conve
         digest.update(b"%d %d %d " % (item.order, item.occurrence, item.reject is not None))
         digest.update(hashlib.sha256(item.payload).digest())
     return digest.hexdigest()
-
-
-@dataclass
-class StagedShardFile:
-    """The files of a shard while they are written, under names of their own; :meth:`finish` gives them their staged
-    names.
-
-    Two workers may write the same shard at the same time (a retried bundle): each has its own files, and the last to
-    finish wins with the same bytes. Without ``keeps_records`` another sink writes the records, and only what there is
-    to tell of them is kept here.
-    """
-
-    staged: StagedShard
-    storage: Storage
-    config: ConvertConfig
-    statistics: ShardStatistics
-    keeps_records: bool = True
-    _attempt: str = field(default_factory=lambda: f"{os.getpid()}-{uuid.uuid4().hex[:8]}")
-    _open: dict[str, BinaryIO] = field(default_factory=dict)
-    _writer: RecordWriter | None = None
-    _counts: dict[str, Counter[str]] = field(
-        default_factory=lambda: {name: Counter() for name in ("rejected", "warnings", "changed", "classes", "formats")}
-    )
-    _by_input: Counter[int] = field(default_factory=Counter)
-    _rows: int = 0
-    _records: int = 0
-    _source_rows: int = 0
-    _bytes_read: int = 0
-
-    def __enter__(self) -> StagedShardFile:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        if kind is not None:
-            self._abandon()
-
-    def add(self, outcome: Outcome) -> None:
-        """Append the record or the reject of an item."""
-        self._rows += 1
-        self._source_rows += outcome.source_rows
-        self._by_input[outcome.placed.source] += 1
-        if outcome.record is None:
-            assert outcome.reject is not None
-            self._counts["rejected"][outcome.reject.code] += 1
-            self._tell(self.staged.rejects, outcome.reject)
-            return
-        record = outcome.record
-        self._records += 1
-        offset, size = self._append(record.data) if self.keeps_records else (0, 0)
-        self.statistics.add(record.facts, record.labels, offset, size)
-        self._line(self.staged.items, item_line(record.content, outcome.origin, public_uri(outcome.uri)))
-        for warning in (*outcome.placed.warnings, *record.warnings):
-            self._counts["warnings"][warning.code] += 1
-            self.statistics.note("warnings", warning.code)
-            self._tell(self.staged.warnings, warning)
-        for reason in record.changed:
-            self._counts["changed"][reason] += 1
-            self.statistics.note("changed", reason)
-        self._counts["classes"].update(record.labels)
-        self._counts["formats"].update(record.image_formats)
-        self._bytes_read += record.bytes_read
-
-    def _append(self, data: bytes) -> tuple[int, int]:
-        if self._writer is None:
-            self._writer = RecordWriter(self._file(self.staged.records), self.config.shards.compression)
-        offset, size = self._writer.append(data)
-        if self.config.output.index:
-            self._line(self.staged.index_file, f"{offset} {size}\n")
-        return offset, size
-
-    def finish(self, split: str, index: int, fingerprint: str) -> ShardInfo:
-        """Close the files, give them their staged names and tell what they hold."""
-        if self._writer is not None:
-            self._writer.finish()
-        stale = {
-            self.staged.rejects,
-            self.staged.warnings,
-            self.staged.items,
-            self.staged.index_file,
-            self.staged.array_record,
-            self.staged.records,
-        }
-        for name, file in self._open.items():
-            file.close()
-            self.storage.rename(self._temporary(name), name)
-        self.storage.delete(sorted(stale - set(self._open)))
-        writer = self._writer
-        return ShardInfo(
-            split=split,
-            index=index,
-            path=self.staged.records if writer else "",
-            num_records=self._records,
-            num_bytes=writer.num_bytes if writer else 0,
-            payload_bytes=writer.payload_bytes if writer else 0,
-            crc32c=writer.crc32c if writer else "",
-            fingerprint=fingerprint,
-            num_rows=self._rows,
-            source_rows=self._source_rows,
-            bytes_read=self._bytes_read,
-            rows_by_input=dict(sorted(self._by_input.items())),
-            statistics=self.statistics.to_json(),
-            **{name: dict(sorted(counts.items())) for name, counts in self._counts.items()},
-        )
-
-    def _temporary(self, name: str) -> str:
-        return f"{name}.{self._attempt}.tmp"
-
-    def _file(self, name: str) -> BinaryIO:
-        if name not in self._open:
-            self._open[name] = self.storage.open_write(self._temporary(name))
-        return self._open[name]
-
-    def _line(self, name: str, text: str) -> None:
-        self._file(name).write(text.encode("utf-8", "surrogateescape"))
-
-    def _tell(self, name: str, finding: Finding) -> None:
-        self._line(name, finding_line(replace(finding, uri=public_uri(finding.uri))))
-
-    def _abandon(self) -> None:
-        """Leave nothing behind when writing failed; the failure itself goes on to the caller."""
-        for name, file in self._open.items():
-            with contextlib.suppress(OSError):
-                file.close()
-            with contextlib.suppress(OSError):
-                self.storage.delete([self._temporary(name)])
-
-
-def item_line(content: bytes, origin: str, uri: str) -> str:
-    """A line of the items sidecar: content hash (sixteen hex digits, or none), origin and uri, separated by tabs."""
-    clean: Callable[[str], str] = lambda text: text.replace("\t", " ").replace("\n", " ")  # noqa: E731
-    return f"{content.hex()}\t{clean(origin)}\t{clean(uri)}\n"

@@ -1,0 +1,1 @@
+"""Datasets (and other TFRecords) as they lie on disk: files, facts, records."""
