@@ -40,7 +40,6 @@ class TerminalOptions:
     plan: bool = False
     quiet: bool = False
     json: bool = False
-    no_wait: bool = False
 
 
 def add_terminal_flags(parser: argparse.ArgumentParser) -> None:

@@ -11,6 +11,7 @@ from beam_tfrecord.metadata import CONVERSION
 REJECTS_FILE = "rejects.jsonl"
 WARNINGS_FILE = "warnings.jsonl"
 REPORT = "report.html"
+PUBLISHED, WITHHELD, EMPTY = "published", "withheld", "empty"  # how a conversion ended
 
 
 class FilesToRead(Protocol):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
+from beam_tfrecord.datasets.published import EMPTY, PUBLISHED, REJECTS_FILE, REPORT, WARNINGS_FILE, WITHHELD
 from beam_tfrecord.elements import Finding, ShardInfo
 from beam_tfrecord.errors import BeamTfrecordError
 from beam_tfrecord.job import PUBLISHING, Job
@@ -36,8 +36,6 @@ from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_
 from beam_tfrecord.writing.records import record_specs
 from beam_tfrecord.writing.staging import read_lines, staged_shard, staging_folder
 from beam_tfrecord.writing.statistics import merge_statistics
-
-PUBLISHED, WITHHELD, EMPTY = "published", "withheld", "empty"
 
 
 class ConservationError(Exception):
@@ -329,16 +327,3 @@ def summarize(description: DatasetDescription, rejects: Sequence[Finding], confi
         classes=len(description.schema.vocabulary),
         examples=tuple(rejects[:10]),
     )
-
-
-__all__ = [
-    "EMPTY",
-    "PUBLISHED",
-    "REJECTS_FILE",
-    "REPORT",
-    "WARNINGS_FILE",
-    "WITHHELD",
-    "ConservationError",
-    "Summary",
-    "publish_dataset",
-]

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_tfrecord.datasets.facts import DatasetFacts
+from beam_tfrecord.datasets.published import PUBLISHED, REJECTS_FILE, WARNINGS_FILE
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.metadata import CONVERSION, DATASET_INFO
 from beam_tfrecord.metadata.labels import label_line
 from beam_tfrecord.metadata.text import utf8
-from beam_tfrecord.publishing.publish import PUBLISHED, REJECTS_FILE, WARNINGS_FILE
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import parse_shard_name
 from beam_tfrecord.verifying.faults import Fault

@@ -25,7 +25,6 @@ from beam_tfrecord.writing.statistics import ShardStatistics
 
 SMALL_TASK = 256 * 1024  # bytes of images in one task of a thread: a task costs as much as encoding a small image
 MAX_TASK_ITEMS = 32
-WRITE_BUFFER = 1 << 20
 
 
 @dataclass(frozen=True)

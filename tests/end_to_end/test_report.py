@@ -144,7 +144,7 @@ def test_a_picture_that_cannot_be_read_is_left_out(dataset: Path, tmp_path: Path
 def test_files_that_cannot_be_read_on_are_named(dataset: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(dataset, tmp_path / "damaged")
     (copy / "statistics.json").unlink()
-    shard = next(copy.glob("train-00001*"))
+    shard = next(copy.glob("train-*"))
     shard.write_bytes(shard.read_bytes()[:-5])
     assert f"1 file could not be read on ({shard.name})" in report_again(copy)
 

@@ -13,7 +13,7 @@ from tests.samples import CLASSES, demo_collection, write_files
 keras = pytest.importorskip("keras")
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore")  # of Keras
 def test_a_keras_model_learns_the_shapes(tmp_path: Path) -> None:
     write_files(tmp_path / "in", demo_collection(per_class=24))
     converted(tmp_path / "in", tmp_path / "out")
