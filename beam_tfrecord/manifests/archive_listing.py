@@ -16,6 +16,7 @@ from beam_tfrecord.manifests.archive_streams import (
     HARMLESS_BYTES,
     LARGEST_MEMBER,
     LARGEST_RATIO,
+    LOCAL_HEADER_BYTES,
     READABLE_METHODS,
     BrokenStreamError,
     Seekable,
@@ -142,16 +143,17 @@ def list_zip(stream: BinaryIO) -> Iterator[Item]:
         raise BrokenStreamError(
             f"is a zip archive without a readable directory at its end ({error}): it is cut or damaged"
         ) from None
+    end = stream.seek(0, 2)
     for info in archive.infolist():
         if not info.filename.endswith("/"):
-            yield _zip_item(archive, info)
+            yield _zip_item(archive, info, end)
 
 
-def _zip_item(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Item:
+def _zip_item(archive: zipfile.ZipFile, info: zipfile.ZipInfo, end: int) -> Item:
     name = info.orig_filename  # not cut at a NUL
     code, message = _limits(info.file_size, info.compress_size)
-    if info.header_offset < 0:
-        code, message = "damaged_archive", "the directory of the archive says that it lies in front of the archive"
+    if info.header_offset < 0 or info.header_offset + LOCAL_HEADER_BYTES + info.compress_size > end:
+        code, message = "damaged_archive", "the directory of the archive says that it lies outside of the archive"
     elif info.flag_bits & 1:
         code, message = "encrypted_archive", "it is encrypted: unpack the archive with its password and make it anew"
     elif info.compress_type not in READABLE_METHODS:

@@ -10,6 +10,7 @@ from beam_tfrecord.config import ManifestConfig
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.cuts import BLOCK_BYTES, PIECE_BYTES
+from beam_tfrecord.manifests.dialect import first_line
 from beam_tfrecord.manifests.line_pieces import text_pieces
 from beam_tfrecord.manifests.roles import Roles, check_has_image, find_roles
 from beam_tfrecord.manifests.row_fields import rows_of_cells, with_mask_places
@@ -46,7 +47,7 @@ class JsonlFormat(ManifestFormat):
         lines = sample.text.split("\n") if sample.is_whole else sample.text.split("\n")[:-1]
         values = [_value(line) for line in lines[:_SAMPLE_ROWS] if line.strip()]
         objects = [value for value in values if isinstance(value, dict)]
-        first = next(line.strip() for line in sample.text.splitlines() if line.strip())
+        first = first_line(sample.text).strip()
         if not objects:
             raise ManifestError(f"{uri}: no line is a JSON object; the first one is: {first[:200]}")
         header = tuple(dict.fromkeys(key for value in objects for key in value))

@@ -14,7 +14,7 @@ from tests.image_judge import by_pillow, pixels_of, psnr
 pytestmark = pytest.mark.usefixtures("heif")
 
 
-def test_an_opaque_heic_becomes_jpeg_and_one_with_alpha_png(heif: None) -> None:
+def test_an_opaque_heic_becomes_jpeg_and_one_with_alpha_png() -> None:
     opaque, transparent = samples.save(kinds.rgb(), "HEIF"), samples.save(kinds.rgba(), "HEIF")
     assert sniff(opaque) == "heic"
     stored = convert_image(opaque, ImagePolicy())
@@ -25,7 +25,7 @@ def test_an_opaque_heic_becomes_jpeg_and_one_with_alpha_png(heif: None) -> None:
     assert (pixels_of(stored) == by_pillow(transparent, "RGBA")).all()
 
 
-def test_a_turned_heic_comes_upright_once(heif: None) -> None:
+def test_a_turned_heic_comes_upright_once() -> None:
     """The decoder turns it, and says so by an orientation of 1."""
     upright = samples.blocks(32, 16)
     data = samples.save(samples.raster_of(upright, 6), "HEIF", exif=samples.exif(6), quality=95)
@@ -33,7 +33,7 @@ def test_a_turned_heic_comes_upright_once(heif: None) -> None:
     assert psnr(pixels_of(stored), by_pillow(data, "RGB")) > 30
 
 
-def test_a_cut_heic_is_a_reject(heif: None) -> None:
+def test_a_cut_heic_is_a_reject() -> None:
     data = samples.save(kinds.rgb(), "HEIF")
     for length in (20, 60, len(data) // 2, len(data) - 20):
         with pytest.raises(ImageError) as caught:
@@ -41,7 +41,7 @@ def test_a_cut_heic_is_a_reject(heif: None) -> None:
         assert caught.value.code in ("truncated_image", "corrupt_image")
 
 
-def test_max_pixels_holds(heif: None) -> None:
+def test_max_pixels_holds() -> None:
     with pytest.raises(ImageError) as caught:
         convert_image(samples.save(kinds.rgb(), "HEIF"), ImagePolicy(max_pixels=100))
     assert caught.value.code == "too_many_pixels"
