@@ -116,7 +116,12 @@ def open_file(data: bytes, kind: str, max_pixels: int, all_frames: bool = False)
         is_lossy = not header.is_lossless
     try:
         image = opener(io.BytesIO(data))
-        frames = _count_frames(image, kind, all_frames)
+        frames = _count_frames(image, kind)
+        if frames is None:
+            # What follows the first frame is damaged, and looking for it has left the image in between.
+            if all_frames:
+                raise ImageError("corrupt_image", f"{describe(kind)} with a damaged later frame; fetch the file again")
+            frames = 1
         if kind == "tiff":
             tiff.check(image, data)
             is_lossy = image.info.get("compression") in ("jpeg", "tiff_jpeg")
@@ -126,12 +131,11 @@ def open_file(data: bytes, kind: str, max_pixels: int, all_frames: bool = False)
     return OpenedFile(data, image, Origin(kind, is_lossy, is_subsampled=is_lossy and kind == "webp"), frames)
 
 
-def _count_frames(image: ImageFile.ImageFile, kind: str, all_frames: bool) -> int:
+def _count_frames(image: ImageFile.ImageFile, kind: str) -> int | None:
+    """How many frames there are; None when they cannot be counted."""
     if kind not in _WITH_FRAMES:
         return 1
     try:
         return int(getattr(image, "n_frames", 1))
     except DECODE_ERRORS:
-        if all_frames:
-            raise
-        return 1
+        return None

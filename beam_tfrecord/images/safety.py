@@ -38,6 +38,7 @@ DECODE_ERRORS: tuple[type[Exception], ...] = (
     AttributeError,  # tags that are None where a number must be
     ZeroDivisionError,  # rationals and tile sizes of 0
     RuntimeError,  # the AVIF decoder
+    SystemError,  # Pillow's decoders in C: tiles that reach outside of the image
     Image.DecompressionBombError,  # when the program around us set Pillow's limit again
 )
 

@@ -16,7 +16,7 @@ from beam_tfrecord.datasets.shard_files import FoundFiles, ShardFile
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.verifying import ShardChecker, ShardReport, Verdict, judge_dataset
-from beam_tfrecord.verifying.decoders import AUTO, choose_decoder, make_decoder
+from beam_tfrecord.verifying.decoders import AUTO, choose_decoder, make_decoder, stated_max_pixels
 from beam_tfrecord.verifying.records import RecordRules
 from beam_tfrecord.writing.progress import PROGRESS
 
@@ -39,8 +39,9 @@ class VerifyOptions:
 
 
 class _VerifyShard(beam.DoFn):
-    def __init__(self, facts: DatasetFacts | None, options: VerifyOptions, storage: Storage) -> None:
+    def __init__(self, facts: DatasetFacts | None, max_pixels: int, options: VerifyOptions, storage: Storage) -> None:
         self._facts = facts
+        self._max_pixels = max_pixels
         self._options = options
         self._storage = storage
         self._pool: ThreadPoolExecutor | None = None
@@ -50,7 +51,7 @@ class _VerifyShard(beam.DoFn):
         keep_large_buffers()
         threads = self._options.threads or os.cpu_count() or 1
         decoder = choose_decoder(self._options.decoder)
-        rules = RecordRules(self._facts, make_decoder(decoder))
+        rules = RecordRules(self._facts, make_decoder(decoder, self._max_pixels))
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="verify")
         self._checker = ShardChecker(rules, self._storage, self._pool, threads, self._options.limit, decoder, PROGRESS)
 
@@ -99,11 +100,13 @@ class VerifyDataset(beam.PTransform):
         found, options, storage = self._found, self._options, self._storage
         # What a record is compared with; the rest of conversion.json may be large, and is needed once only.
         facts = replace(found.facts, conversion={}, splits={}) if found.facts is not None else None
+        max_pixels = stated_max_pixels(found.facts.conversion if found.facts is not None else {})
         return (
             root
             | "Shards" >> beam.Create(list(found.files), reshuffle=False)
             | "SpreadShards" >> beam.Reshuffle()
-            | "VerifyShard" >> beam.ParDo(_VerifyShard(facts, options, storage)).with_output_types(ShardReport)
+            | "VerifyShard"
+            >> beam.ParDo(_VerifyShard(facts, max_pixels, options, storage)).with_output_types(ShardReport)
             | "GatherReports" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
             | "Judge" >> beam.ParDo(_Judge(found, options, storage)).with_output_types(Verdict)
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.errors import ConfigError, ImageError
@@ -34,12 +35,19 @@ def choose_decoder(name: str) -> str:
 def make_decoder(name: str, max_pixels: int = ImagePolicy.max_pixels) -> Decode:
     """The function of a decoder: (height, width, channels) of an encoded image, as TensorFlow gives them.
 
-    It raises ImageError, and may be called from many threads. max_pixels: for Pillow.
+    It raises ImageError, and may be called from many threads. max_pixels: the most that Pillow is to decode.
     """
     if name == "tensorflow":
         return decode_with_tensorflow
-    policy = ImagePolicy(orientation="ignore", max_pixels=max(max_pixels, ImagePolicy.max_pixels))
+    policy = ImagePolicy(orientation="ignore", max_pixels=max_pixels)
     return functools.partial(decode_with_pillow, policy=policy)
+
+
+def stated_max_pixels(conversion: Mapping[str, Any]) -> int:
+    """The largest image, in pixels, that a conversion.json lets expect; the default where it states less or nothing."""
+    options = conversion.get("options")
+    stated = options.get("max_pixels") if isinstance(options, Mapping) else None
+    return max(ImagePolicy.max_pixels, stated) if isinstance(stated, int) else ImagePolicy.max_pixels
 
 
 def decode_with_pillow(data: bytes, policy: ImagePolicy) -> tuple[int, int, int]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from apache_beam.testing.util import assert_that
 
-from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.datasets.shard_files import find_files
+from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
 from beam_tfrecord.transforms.verifying import VerifyDataset, VerifyOptions

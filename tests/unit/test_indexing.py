@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.datasets.indexing import write_index_file
+from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import RecordFault
 from tests.tiny_reader import frame

@@ -7,11 +7,11 @@ import pytest
 
 from beam_tfrecord.annotations.base import Vocabulary
 from beam_tfrecord.annotations.label import LabelKind
-from beam_tfrecord.planning.blocks import REJECTS, BlockItem
 from beam_tfrecord.config import ConvertConfig, ShardConfig
 from beam_tfrecord.elements import Entry, Finding, RejectedRow
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Source
+from beam_tfrecord.planning.blocks import REJECTS, BlockItem
 from beam_tfrecord.planning.dataset_plan import DatasetPlan, plan_dataset, plan_shard_counts, plan_vocabulary
 from beam_tfrecord.planning.survey import BlockBuilder, Survey, merge_surveys, natural_key
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.datasets.shard_files import FoundFiles, find_files, is_record_name, split_of
+from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage
 from tests.handmade import small_dataset
 from tests.tiny_reader import frame

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from beam_tfrecord.annotations.keys import KEYS, PRESETS, feature_keys
-from beam_tfrecord.option_values import parse_columns
 from beam_tfrecord.errors import ConfigError
+from beam_tfrecord.option_values import parse_columns
 
 OD_KEYS = {
     "encoded": "image/encoded",

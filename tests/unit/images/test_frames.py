@@ -121,6 +121,17 @@ def test_a_page_that_is_damaged_is_a_reject_of_the_sequence_and_not_of_its_first
     assert convert_image(bytes(data), ImagePolicy()).width == 12
 
 
+def test_a_damaged_second_page_changes_nothing_about_the_first() -> None:
+    upright = samples.blocks(20, 12)
+    for orientation in (1, 5, 6):
+        raster = samples.raster_of(upright, orientation)
+        data = samples.tiff(raster, tags={274: ("H", [orientation])}, pages=2, compression=8)
+        second = data.rindex(struct.pack("<HHI", 256, 4, 1))
+        for damaged in (data[:second], data[: second - 1], data[:second] + bytes(12) + data[second + 12 :]):
+            stored = convert_image(damaged, ImagePolicy())
+            assert np.array_equal(pixels_of(stored), upright)
+
+
 def test_a_later_frame_that_is_larger_than_the_screen_takes_no_memory() -> None:
     data = bytearray(animated("GIF"))
     control = b"\x21\xf9\x04"  # stands before each frame

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from beam_tfrecord.option_values import FORMAT_NAMES
 from beam_tfrecord.config import ManifestConfig
 from beam_tfrecord.elements import Row
 from beam_tfrecord.errors import ConfigError
@@ -19,6 +18,7 @@ from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Sou
 from beam_tfrecord.manifests.registry import has_suffix
 from beam_tfrecord.manifests.row_fields import rejected
 from beam_tfrecord.manifests.text import TextForm, TextLines, look_at_text
+from beam_tfrecord.option_values import FORMAT_NAMES
 from tests.contracts import ManifestFormatContract, Sample
 from tests.local_files import LocalFiles
 
