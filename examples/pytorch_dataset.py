@@ -54,10 +54,10 @@ def make_model(num_labels: int) -> nn.Module:
     )
 
 
-def train(directory: str, split: str = "train", epochs: int = 30, workers: int = 0) -> float:
+def train(directory: str, split: str = "train", epochs: int = 30, workers: int = 0, size: int = 64) -> float:
     """Train a model, and return its accuracy on the images that it was trained with."""
     torch.manual_seed(0)
-    dataset = ImageDataset(directory, split)
+    dataset = ImageDataset(directory, split, size)
     loader = DataLoader(dataset, batch_size=16, shuffle=True, num_workers=workers)
     model = make_model(len(dataset.labels))
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)

@@ -121,7 +121,7 @@ def open_file(data: bytes, kind: str, max_pixels: int, all_frames: bool = False)
             # What follows the first frame is damaged, and looking for it has left the image in between.
             if all_frames:
                 raise ImageError("corrupt_image", f"{describe(kind)} with a damaged later frame; fetch the file again")
-            frames = 1
+            image, frames = opener(io.BytesIO(data)), 1
         if kind == "tiff":
             tiff.check(image, data)
             is_lossy = image.info.get("compression") in ("jpeg", "tiff_jpeg")

@@ -488,6 +488,15 @@ def test_an_entry_that_is_said_to_lie_before_the_archive_is_refused(tmp_path: Pa
     assert [code for _, code in rejects_of(items)] == ["damaged_archive"]
 
 
+def test_an_entry_that_is_said_to_reach_behind_the_archive_is_refused(tmp_path: Path) -> None:
+    data = bytearray(zip_bytes(CLASSES[:2]))
+    place = data.index(b"PK\1\2")
+    data[place + 20 : place + 24] = struct.pack("<I", 2**31 - 2)  # packed size in the directory
+    items = read(FORMAT, written(tmp_path, bytes(data), "a.zip"))
+    assert [code for _, code in rejects_of(items)] == ["damaged_archive"]
+    assert numbers(items) == [1]
+
+
 def test_an_entry_that_claims_to_be_huge_is_refused_by_its_claim(tmp_path: Path) -> None:
     data = bytearray(zip_bytes(CLASSES[:2]))
     place = data.index(b"PK\1\2")

@@ -268,7 +268,9 @@ def test_a_dataset_of_tfds_is_checked_against_its_own_metadata(tmp_path: Path) -
     split = {"name": "train", "shardLengths": ["2", "3"], "numBytes": str(sum(map(len, examples)))}
     info = {"name": "things", "version": "1.0.0", "fileFormat": "tfrecord", "splits": [split]}
     (tmp_path / "dataset_info.json").write_text(json.dumps(info))
-    assert faults_of(tmp_path) == ()
+    verdict = verdict_of(tmp_path)
+    assert verdict.faults == ()
+    assert any("dataset_info.json is there" in note for note in verdict.notes)
     write_shard(tmp_path / names[1], examples[2:4])
     assert [(fault.file, fault.code) for fault in faults_of(tmp_path)] == [
         (names[1], "wrong_count"),
