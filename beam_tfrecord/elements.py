@@ -100,10 +100,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class RejectedRow:
-    """A row that could not become an entry; it travels with the entries so that nothing is lost on the way."""
+    """A row that could not become an entry; it travels with the entries so that nothing is lost on the way.
+
+    sequence: the sequence that the row belongs to, when it is known: without one of its rows it is no entry either.
+    """
 
     finding: Finding
     source_rows: int = 1
+    sequence: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,6 +132,9 @@ class EntryParser:
     def _sequences(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Ignored]:
         gathered: dict[str, list[tuple[str, Entry | RejectedRow]]] = {}
         for item in items:
+            if isinstance(item, RejectedRow) and item.sequence:
+                gathered.setdefault(item.sequence, []).append(("", item))
+                continue
             if not isinstance(item, Row):
                 yield item
                 continue

@@ -12,6 +12,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.samples import class_folders, write_files
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # Before anything imports TensorFlow or a Google client, here and in the processes that tests start.
@@ -31,6 +33,14 @@ hypothesis.settings.load_profile("suite")
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes are no names of tests: they can hold a time (gzip does), and then two workers collect different tests."""
     return f"{argname}-{len(val)}B" if isinstance(val, bytes) else None
+
+
+@pytest.fixture(scope="session")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with three classes of three small JPEGs each. Shared: tests only read it."""
+    folder = tmp_path_factory.mktemp("photos")
+    write_files(folder, class_folders())
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,9 @@ def row_of(origin: str, cells: Mapping[str, Any], roles: Roles) -> Row | Rejecte
     try:
         return Row(origin, canonical_fields(cells, roles))
     except ElementError as error:
-        return rejected(origin, error.code, error.message, _shown(cells.get(roles.image) if roles.image else None))
+        reject = rejected(origin, error.code, error.message, _shown(cells.get(roles.image) if roles.image else None))
+        column = dict(roles.texts).get("sequence")
+        return replace(reject, sequence=text_of(cells.get(column)) or None) if column else reject
 
 
 def rows_of_cells(table: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Roles) -> Iterator[Item]:

@@ -124,7 +124,7 @@ def plan_schema(
         keys=feature_keys(preset, config.features.rename, raw=raw, columns=config.manifest.columns),
         columns=config.manifest.columns,
         has_images=survey.has_images,
-        is_sequence=survey.has_sequences,
+        is_sequence=survey.has_sequences or (survey.has_images and config.images.animated == "sequence"),
         raw=raw,
         one_hot=config.labels.one_hot,
     )

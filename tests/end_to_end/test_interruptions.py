@@ -113,6 +113,7 @@ def test_ctrl_c_stops_and_keeps_what_is_finished(collection: Path, tmp_path: Pat
     assert not shard_files(out)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of Beam's thread for the worker
 def test_a_lost_worker_process_ends_the_job_loudly(collection: Path, tmp_path: Path, monkeypatch: Any) -> None:
     """The runner itself would wait for it for ever."""
     flags = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]

@@ -35,6 +35,7 @@ def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert sum(int(size) for size in names["sizes"]) == 4 * len(names["beam_tfrecord"].read("shapes"))
 
 
+@pytest.mark.filterwarnings("ignore")  # of torch
 def test_the_example_for_pytorch_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     write_files(tmp_path / "photos", demo_collection(per_class=10))
