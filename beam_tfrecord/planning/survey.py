@@ -30,7 +30,8 @@ Hashes = npt.NDArray[np.uint64]
 
 def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
     """Sorts ``a.csv:9`` before ``a.csv:10``."""
-    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", text) if part)
+    parts = re.split(r"([0-9]+)", text)  # odd places hold the numbers
+    return tuple((0, int(part)) if place % 2 else (1, part) for place, part in enumerate(parts) if part)
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from beam_tfrecord.transforms import running
 from beam_tfrecord.transforms.running import WorkerLostError
 from tests.conftest import ROOT
 from tests.end_to_end.datasets import check_conservation, converted, shard_bytes, shard_files
@@ -113,23 +114,30 @@ def test_ctrl_c_stops_and_keeps_what_is_finished(collection: Path, tmp_path: Pat
     assert not shard_files(out)
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of Beam's thread for the worker
 def test_a_lost_worker_process_ends_the_job_loudly(collection: Path, tmp_path: Path, monkeypatch: Any) -> None:
     """The runner itself would wait for it for ever."""
     flags = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]
     out = tmp_path / "out"
 
-    def kill_a_worker() -> None:
-        found = subprocess.run(
-            ["pgrep", "-f", "-P", str(os.getpid()), "sdk_worker_main"], capture_output=True, text=True, check=False
-        )
-        for pid in re.findall(r"\d+", found.stdout)[:1]:
-            os.kill(int(pid), signal.SIGKILL)
+    def workers() -> list[int]:
+        line = ["pgrep", "-f", "-P", str(os.getpid()), "sdk_worker_main"]
+        found = subprocess.run(line, capture_output=True, text=True, check=False).stdout
+        return [int(pid) for pid in found.split()]
 
-    import beam_tfrecord.transforms.running as running
+    def kill_a_worker() -> None:
+        for pid in workers()[:1]:
+            os.kill(pid, signal.SIGKILL)
 
     watched = running.run_watched
     monkeypatch.setattr(running, "run_watched", lambda pipeline: watched(pipeline, kill_a_worker))
     with pytest.raises(WorkerLostError):
         converted(collection, out, pipeline_options=flags, num_shards=12)
     assert not shard_files(out)
+    monkeypatch.setattr(
+        threading, "excepthook", lambda failure: None
+    )  # the other worker ends here, not in the next test
+    for pid in workers():
+        os.kill(pid, signal.SIGKILL)
+    for thread in threading.enumerate():
+        if thread.name.startswith("run_worker"):
+            thread.join(30)

@@ -169,3 +169,7 @@ def test_inputs_that_disagree_about_a_category_are_named() -> None:
 
 def test_origins_sort_by_their_numbers() -> None:
     assert sorted(["a.csv:10", "a.csv:9", "a.csv:100"], key=natural_key) == ["a.csv:9", "a.csv:10", "a.csv:100"]
+
+
+def test_digits_of_other_scripts_are_text() -> None:
+    assert sorted(["a²:1", "a٣:1", "a1:1"], key=natural_key) == ["a1:1", "a²:1", "a٣:1"]
