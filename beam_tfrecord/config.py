@@ -314,6 +314,13 @@ class ConvertConfig:
     features: FeatureConfig = dataclasses.field(default_factory=FeatureConfig)
     run: RunConfig = dataclasses.field(default_factory=RunConfig)
 
+    def __post_init__(self) -> None:
+        if self.splits.stratify and self.manifest.group_column:
+            raise ConfigError(
+                "--stratify places each class by itself and --group_column keeps rows of several classes together: "
+                "give one of them"
+            )
+
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> ConvertConfig:
         """The config for flat options (flag names without dashes). Absent or None means the default."""

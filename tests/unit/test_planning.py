@@ -173,3 +173,8 @@ def test_origins_sort_by_their_numbers() -> None:
 
 def test_digits_of_other_scripts_are_text() -> None:
     assert sorted(["a²:1", "a٣:1", "a1:1"], key=natural_key) == ["a1:1", "a²:1", "a٣:1"]
+
+
+def test_strata_and_groups_do_not_go_together() -> None:
+    with pytest.raises(ConfigError, match=r"--stratify .*--group_column"):
+        config(splits="train=1,test=1", stratify=True, group_column="patient")
