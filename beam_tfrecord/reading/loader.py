@@ -13,12 +13,14 @@ from beam_tfrecord.reading.finished import FinishedDataset, open_dataset
 from beam_tfrecord.reading.options import LoadOptions
 from beam_tfrecord.reading.selection import ShardPart, select_parts
 from beam_tfrecord.reading.tensorflow_import import import_tensorflow
+from beam_tfrecord.storage import scheme_of
 
 if TYPE_CHECKING:
     import tensorflow as tf
 
-READ_BUFFER = 1 << 20
-PARALLEL_FILES = 16
+LOCAL_BUFFER, REMOTE_BUFFER = 1 << 20, 8 << 20  # bytes read at a time
+PARALLEL_FILES = 16  # between which shuffled records are taken, some from each in turn
+RECORDS_IN_TURN = 16
 SHUFFLED_BYTES = 256 << 20
 SHUFFLED_RECORDS = 100, 20_000
 _COMPRESSION_TYPES = {"none": "", "gzip": "GZIP", "zlib": "ZLIB"}
@@ -44,8 +46,8 @@ def load(directory: str | os.PathLike[str], split: str | None = "train", **optio
     tensorflow = import_tensorflow()
     dataset = open_dataset(directory)
     parts = select_parts(dataset.facts.splits, split, config.shard)
-    plan = plan_elements(dataset.facts, config, dataset.image_size())
     _check_readable(tensorflow, dataset, parts)
+    plan = plan_elements(dataset.facts, config, dataset.image_size())
     records = _serialized(tensorflow, dataset, parts, config)
     auto = tensorflow.data.AUTOTUNE
     if plan.is_plain and config.batch_size is not None:
@@ -72,19 +74,22 @@ def _serialized(tf: Any, dataset: FinishedDataset, parts: Sequence[ShardPart], c
         )
     )
 
+    buffer = REMOTE_BUFFER if scheme_of(dataset.folder) else LOCAL_BUFFER
+
     def read(file: Any, start: Any, count: Any) -> Any:
-        records = tf.data.TFRecordDataset(file, compression, READ_BUFFER)
+        records = tf.data.TFRecordDataset(file, compression, buffer)
         return records.skip(start).take(count)
 
     num_records = sum(map(len, parts))
-    is_shuffled = bool(config.shuffle) and num_records > 1
-    if is_shuffled:
-        files = files.shuffle(len(parts), config.seed, reshuffle_each_iteration=True)
-    cycle = min(len(parts), PARALLEL_FILES) if is_shuffled else 1
-    records = files.interleave(read, cycle_length=max(cycle, 1), num_parallel_calls=tf.data.AUTOTUNE)
-    records = records.apply(tf.data.experimental.assert_cardinality(num_records))
-    if is_shuffled:
-        records = records.shuffle(shuffle_buffer(parts, config.shuffle), config.seed, reshuffle_each_iteration=True)
+    counted = tf.data.experimental.assert_cardinality(num_records)
+    if config.shuffle and num_records > 1:
+        records = files.shuffle(len(parts), config.seed, reshuffle_each_iteration=True).interleave(
+            read, min(len(parts), PARALLEL_FILES), RECORDS_IN_TURN, num_parallel_calls=tf.data.AUTOTUNE
+        )
+        buffered = shuffle_buffer(parts, config.shuffle)
+        records = records.apply(counted).shuffle(buffered, config.seed, reshuffle_each_iteration=True)
+    else:
+        records = files.flat_map(read).apply(counted)
     if config.repeat is True:
         return records.repeat()
     return records.repeat(config.repeat) if config.repeat else records
@@ -127,5 +132,7 @@ def _check_readable(tf: Any, dataset: FinishedDataset, parts: Sequence[ShardPart
             f"TensorFlow cannot read {uri}: install tensorflow-io, which adds file systems to it, or use "
             "beam_tfrecord.read"
         ) from None
+    except tf.errors.OpError as error:
+        raise DatasetError(f"TensorFlow cannot read {uri}: {error.message}") from None
     if not is_there:
         raise DatasetError(f"{uri} is not there, although conversion.json names it")

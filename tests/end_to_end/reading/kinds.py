@@ -164,9 +164,9 @@ KINDS: dict[str, Callable[[Path], tuple[Any, Options]]] = {
 }
 
 
-def convert_kind(kind: str, folder: Path, **options: Any) -> Path:
-    """The finished dataset of a collection, below a folder."""
+def convert_kind(kind: str, folder: Path, output: str = "", **options: Any) -> Path:
+    """The finished dataset of a collection: below a folder, or at a uri."""
     source, own = KINDS[kind](folder / "in")
-    summary = convert(str(source), folder / "out", **{**own, **options})
+    summary = convert(str(source), output or folder / "out", **{**own, **options})
     assert (summary.status, summary.rejected) == ("published", {})
     return folder / "out"

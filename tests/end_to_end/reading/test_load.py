@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import subprocess
 import sys
@@ -14,7 +15,8 @@ import pytest
 from PIL import Image
 
 from beam_tfrecord import ConfigError, DatasetError, load
-from beam_tfrecord.reading import tensorflow_import
+from beam_tfrecord.reading import loader, tensorflow_import
+from beam_tfrecord.reading.finished import open_dataset
 from tests.end_to_end.datasets import by_name, records
 from tests.end_to_end.reading.kinds import BOXES, KEYPOINTS
 from tests.samples import noise
@@ -429,6 +431,13 @@ def test_a_damaged_shard_does_not_pass_as_data(dataset: Find, tmp_path: Path) ->
     shard.write_bytes(b"")
     with pytest.raises(tf.errors.FailedPreconditionError, match="expected to contain"):
         elements(load(tmp_path))
+
+
+def test_a_place_that_tensorflow_cannot_read_is_told(dataset: Find, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = dataclasses.replace(open_dataset(dataset("classes")), folder="s3://bucket/shapes")
+    monkeypatch.setattr(loader, "open_dataset", lambda directory: found)
+    with pytest.raises(DatasetError, match=r"cannot read s3://bucket/shapes/train-.*: install tensorflow-io"):
+        load("s3://bucket/shapes")
 
 
 def test_without_tensorflow_the_message_names_the_package(dataset: Find, monkeypatch: pytest.MonkeyPatch) -> None:

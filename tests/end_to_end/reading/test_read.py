@@ -132,6 +132,7 @@ def test_an_index_of_another_file_is_not_believed(dataset: Find, tmp_path: Path,
     assert [reader[number] for number in range(12)] == [plain(record) for record in records(out)]
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")  # of Python 3.12 and later, about fork
 def test_it_may_be_pickled_shared_by_threads_and_forked(dataset: Find) -> None:
     for compression in ("none", "gzip"):
         reader = read(dataset("classes", compression=compression))
