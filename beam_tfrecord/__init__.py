@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from beam_tfrecord.job import Job, plan_job
     from beam_tfrecord.manifests import register_format
     from beam_tfrecord.planning.dataset_plan import DatasetPlan
-    from beam_tfrecord.publishing.publish import Summary
+    from beam_tfrecord.publishing.summary import Summary
     from beam_tfrecord.reading.loader import load
     from beam_tfrecord.reading.options import LoadOptions
     from beam_tfrecord.reading.reader import Reader, read
@@ -63,7 +63,7 @@ _PLACES = {
     "RowError": "errors",
     "ShardInfo": "elements",
     "StorageError": "errors",
-    "Summary": "publishing.publish",
+    "Summary": "publishing.summary",
     "WriteShards": "transforms.shards",
     "convert": "api",
     "load": "reading.loader",

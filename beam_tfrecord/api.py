@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.job import Job, clear_output, prepare_job
-from beam_tfrecord.publishing.publish import Summary
+from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage
 
 if TYPE_CHECKING:
-    import apache_beam as beam
+    from beam_tfrecord.transforms.running import BeamFlags
 
 
 IN_MEMORY = "rows"  # stands for the input where the rows are given as they are
@@ -36,7 +36,7 @@ def convert(
     input: Any,
     output: Any,
     *,
-    pipeline_options: Sequence[str] | beam.options.pipeline_options.PipelineOptions = (),
+    pipeline_options: BeamFlags = (),
     **options: Any,
 ) -> Summary:
     """Convert labelled images or a table to a TFRecord dataset, and say how it ended.
@@ -49,7 +49,7 @@ def convert(
     Returns a :class:`Summary`; its ``status`` is ``published``, ``withheld`` (more rejects than ``max_rejects``) or
     ``empty``. Raises ConfigError, ManifestError or StorageError.
     """
-    from beam_tfrecord.publishing.conversion import read_summary
+    from beam_tfrecord.publishing.summary import read_summary
     from beam_tfrecord.transforms.dataset import ConvertDataset
     from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
 

@@ -176,7 +176,7 @@ def sequence_entry(name: str, members: list[tuple[str, Entry | RejectedRow]], ha
         filename=name,
         split=first.split,
         group=first.group,
-        annotations={kind: value for kind, value in first.annotations.items() if kind in ("label", "labels")},
+        annotations={name: value for name, value in first.annotations.items() if KINDS[name].of_whole},
         frames=tuple(
             Frame(
                 entry.origin,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.entries import EntryParser
-from beam_tfrecord.errors import ConfigError, ManifestError
+from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests import FORMATS, describe_inputs, describe_rows
 from beam_tfrecord.manifests.base import Ignored, Piece, Source
 from beam_tfrecord.metadata import CONVERSION, DATASET_INFO
@@ -18,9 +17,8 @@ from beam_tfrecord.planning.survey import BlockBuilder, Survey, merge_surveys
 from beam_tfrecord.storage import Storage, name_of
 from beam_tfrecord.tfrecord import parse_shard_name
 from beam_tfrecord.writing.array_record_files import check_array_record
-from beam_tfrecord.writing.staging import staging_folder
+from beam_tfrecord.writing.staging import read_publication, staging_folder
 
-PUBLISHING = "publishing.json"  # in the staging place: names that an interrupted publication may have left
 SURVEY_ITEMS = 20_000
 
 
@@ -87,7 +85,7 @@ def clear_output(job: Job, storage: Storage) -> None:
     names = [name_of(uri) for uri in storage.list_folder(output.output)] if storage.is_folder(output.output) else []
     if storage.is_file(output.output):
         raise ConfigError(f"--output {output.output} is a file: name a folder")
-    left = interrupted_publication(output.output, storage)
+    left = read_publication(storage, output.output).names
     has_dataset = CONVERSION in names or DATASET_INFO in names
     strangers = [name for name in names if name not in left and not name.startswith(".")]
     if has_dataset and not left and not (output.overwrite or output.resume):
@@ -102,18 +100,6 @@ def clear_output(job: Job, storage: Storage) -> None:
     if not output.resume:
         storage.delete([f"{output.output}/{name}" for name in left if name in names])
         storage.delete_tree(staging_folder(output.output))
-
-
-def interrupted_publication(output: str, storage: Storage) -> list[str]:
-    """Names of the files that a publication was about to put into the folder when it was interrupted."""
-    uri = f"{staging_folder(output)}/{PUBLISHING}"
-    if not storage.is_file(uri):
-        return []
-    with storage.open(uri) as file:
-        try:
-            return [str(name) for name in json.load(file)]
-        except ValueError:
-            return []
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -144,12 +130,4 @@ def _surveys(job: Job, storage: Storage) -> Iterator[Survey]:
 
 def plan_job(job: Job, storage: Storage) -> DatasetPlan:
     """The plan of a job, made in this process."""
-    survey = survey_sources(job, storage)
-    if not survey.rows:
-        raise ManifestError(nothing_found(job))
-    return plan_dataset(survey, job.sources, job.fixed_labels, job.config, storage.sizes)
-
-
-def nothing_found(job: Job) -> str:
-    """The message for inputs without a single row."""
-    return f"no rows were found in {', '.join(source.uri for source in job.sources)}"
+    return plan_dataset(survey_sources(job, storage), job.sources, job.fixed_labels, job.config, storage.sizes)

@@ -93,7 +93,7 @@ def show_plan(job: Job, storage: Storage, terminal: TerminalOptions) -> int:
 
 def run(job: Job, config: ConvertConfig, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
     """Run the conversion on the runner that the flags name, and tell how it ended."""
-    from beam_tfrecord.publishing.conversion import read_summary
+    from beam_tfrecord.publishing.summary import read_summary
     from beam_tfrecord.transforms.dataset import ConvertDataset
     from beam_tfrecord.transforms.running import is_local, make_pipeline, quiet_runner, run_watched
 

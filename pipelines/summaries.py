@@ -9,7 +9,7 @@ from beam_tfrecord.datasets.published import EMPTY, PUBLISHED, WITHHELD
 from beam_tfrecord.job import Job
 from beam_tfrecord.planning.blocks import REJECTS
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
-from beam_tfrecord.publishing.publish import Summary
+from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.writing.staging import staging_folder
 from pipelines.terminal import counted, plural
 

@@ -120,10 +120,12 @@ class AnnotationKind(ABC, Generic[Value]):
     """One kind of annotation. Instances hold no state; values are frozen and picklable.
 
     name: key in Entry.annotations and in :attr:`Schema.kinds`. own_keys: logical name -> feature key for names that the
-    table of :mod:`beam_tfrecord.annotations.keys` does not have; the same under every preset.
+    table of :mod:`beam_tfrecord.annotations.keys` does not have; the same under every preset. of_whole: in a sequence
+    it belongs to the sequence as a whole (its context), not to each frame.
     """
 
     name: str
+    of_whole: bool = False
     own_keys: Mapping[str, str] = MappingProxyType({})
 
     @abstractmethod

@@ -34,6 +34,7 @@ class LabelKind(AnnotationKind[Label]):
     """Label names to ids and texts. Facet ``labels``: some row has a list."""
 
     name = "label"
+    of_whole = True
 
     def parse(self, fields: Mapping[str, Any], config: ConvertConfig, warn: Callable[[str, str], None]) -> Label | None:
         """Raises RowError: ``missing_label`` for a blank cell, ``bad_row`` for what cannot be a label."""

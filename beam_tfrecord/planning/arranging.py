@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from beam_tfrecord.annotations import KINDS
 from beam_tfrecord.elements import Entry, Finding, RejectedRow
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.planning.blocks import REJECTS, BlockItem, unpack_entry
@@ -82,7 +83,7 @@ def _arrange_copies(
         copies.sort(key=lambda copy: key(copy[0]))
         first, first_item = copies[0]
         elsewhere = rule.straddling.get(first_item.order, split)
-        if rule.policy == "fail" and (len(copies) > 1 or elsewhere != split):
+        if rule.policy == "fail" and (len(copies) > 1 or elsewhere != split) and not _has_derived_id(first):
             other = copies[1][0].origin if len(copies) > 1 else f"a row of split {elsewhere}"
             raise ManifestError(
                 f"the id {entry_id!r} is used by {first.origin} and by {other}: give rows distinct ids "
@@ -120,12 +121,12 @@ def _spread(entry_id: str, occurrence: int, span: tuple[int, int], seed: int) ->
 
 
 def _has_derived_id(entry: Entry) -> bool:
-    """Rows of a table without ids are known by their content; equal rows are nothing to warn of."""
+    """Rows of a table without ids are known by their content; equal rows are no duplicates under any policy."""
     return entry.uri is None and not entry.frames and entry.id.startswith("row-")
 
 
 def _labels(entry: Entry) -> object:
-    return {name: value for name, value in entry.annotations.items() if name in ("label", "labels")}
+    return [list(KINDS[name].labels(value)) for name, value in entry.annotations.items() if KINDS[name].of_whole]
 
 
 def _content_key(entry: Entry) -> tuple[object, ...]:

@@ -81,6 +81,9 @@ def plan_dataset(
     fixed_labels: the names of --labels. sizes_of: sizes in bytes of those files that exist. Raises ConfigError when an
     option does not fit the rows.
     """
+    if not survey.rows:
+        places = ", ".join(public_uri(source.uri) for source in sources)
+        raise ManifestError(f"no rows were found in {places}: it holds a header at most, or no files that are images")
     if survey.has_tables and survey.has_images:
         raise ConfigError(
             "some inputs have images and others are tables without an image column: convert them into datasets of "

@@ -6,21 +6,17 @@ sees a part of a dataset. Everything here may run twice (a retried step) with th
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.datasets.published import EMPTY, PUBLISHED, REJECTS_FILE, REPORT, WARNINGS_FILE, WITHHELD
+from beam_tfrecord.datasets.published import EMPTY, PUBLISHED, REJECTS_FILE, WARNINGS_FILE, WITHHELD
 from beam_tfrecord.elements import Finding, ShardInfo
-from beam_tfrecord.errors import BeamTfrecordError
-from beam_tfrecord.job import PUBLISHING, Job
+from beam_tfrecord.job import Job
 from beam_tfrecord.metadata import (
     CONVERSION,
-    DATASET_INFO,
     DatasetDescription,
     PublishedShard,
     dataset_files,
@@ -29,10 +25,17 @@ from beam_tfrecord.metadata import (
 )
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.planning.survey import natural_key
+from beam_tfrecord.publishing.final_names import (
+    NamedShard,
+    StagedFile,
+    is_published,
+    name_shards,
+    publish_files,
+    staged_files,
+)
 from beam_tfrecord.publishing.leaks import find_copies
-from beam_tfrecord.report import build_report
+from beam_tfrecord.publishing.summary import SHOWN_REJECTS, Summary, read_summary, summary_from
 from beam_tfrecord.storage import Storage, name_of, public_uri
-from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_name, shard_name
 from beam_tfrecord.writing.records import record_specs
 from beam_tfrecord.writing.staging import read_lines, staged_shard, staging_folder
 from beam_tfrecord.writing.statistics import merge_statistics
@@ -40,67 +43,6 @@ from beam_tfrecord.writing.statistics import merge_statistics
 
 class ConservationError(Exception):
     """Rows were lost or counted twice: a bug of this project, never a fault of the input."""
-
-
-@dataclass(frozen=True)
-class Summary:
-    """How a conversion ended: what the command line tells at the end.
-
-    status: ``published``; ``withheld`` (more rejects than --max_rejects); ``empty`` (no record was written).
-    """
-
-    status: str
-    output: str
-    rows: int
-    written: int
-    ignored: int
-    rejected: Mapping[str, int]
-    warnings: Mapping[str, int]
-    changed: Mapping[str, int]
-    splits: Mapping[str, int]
-    shards: int
-    classes: int
-    examples: tuple[Finding, ...] = field(default=())
-
-
-@dataclass(frozen=True)
-class StagedFile:
-    """A complete TFRecord file under its staged name, and what it holds."""
-
-    split: str
-    path: str
-    index_path: str
-    num_records: int
-    num_bytes: int
-    payload_bytes: int
-    crc32c: str
-    array_record_path: str = ""
-
-
-def staged_files(infos: Iterable[ShardInfo], output: str) -> list[StagedFile]:
-    """The files that the shard writers left. A shard all of whose entries were rejected has none."""
-    return [
-        StagedFile(
-            info.split,
-            info.path,
-            staged_shard(output, info.split, info.index).index_file,
-            info.num_records,
-            info.num_bytes,
-            info.payload_bytes,
-            info.crc32c,
-            staged_shard(output, info.split, info.index).array_record,
-        )
-        for info in infos
-        if info.path
-    ]
-
-
-@dataclass(frozen=True)
-class NamedShard:
-    """A written shard and its final name."""
-
-    staged: StagedFile
-    file: str
 
 
 def publish_dataset(
@@ -116,6 +58,8 @@ def publish_dataset(
     staged = staged_files(infos, config.output.output) if files is None else files
     check_conservation(infos, staged, plan)
     shards = name_shards(staged, config.shards.compression)
+    if is_published(shards, config.output.output, storage):
+        return read_summary(config.output.output, storage)  # this step ran before, to its end
     rejects = read_findings(infos, "rejects", config.output.output, storage)
     warnings = read_findings(infos, "warnings", config.output.output, storage)
     copies = find_copies(infos, config.output.output, storage)
@@ -137,7 +81,7 @@ def publish_dataset(
     else:
         for name in (CONVERSION, REJECTS_FILE, WARNINGS_FILE):
             storage.write_bytes(f"{staging_folder(config.output.output)}/{name}", metadata[name])
-    return summarize(description, rejects, config)
+    return summary_from(json.loads(metadata[CONVERSION]), config.output.output, tuple(rejects[:SHOWN_REJECTS]))
 
 
 def check_conservation(infos: Sequence[ShardInfo], files: Sequence[StagedFile], plan: DatasetPlan) -> None:
@@ -162,15 +106,6 @@ def decide(rows: int, rejected: int, written: int, limit: int | float) -> str:
         return EMPTY
     allowed = limit * rows if isinstance(limit, float) else limit
     return WITHHELD if rejected > allowed else PUBLISHED
-
-
-def name_shards(files: Sequence[StagedFile], compression: str) -> list[NamedShard]:
-    """Final names, numbered without gaps in the order of the staged files; empty files are left out."""
-    named = []
-    for split in sorted({file.split for file in files}):
-        own = [file for file in files if file.split == split and file.num_records]
-        named += [NamedShard(file, shard_name(split, number, len(own), compression)) for number, file in enumerate(own)]
-    return named
 
 
 def finding_key(finding: Finding) -> tuple[Any, ...]:
@@ -249,81 +184,3 @@ def public_options(config: ConvertConfig) -> dict[str, Any]:
 def dataset_name(config: ConvertConfig) -> str:
     """The name given, else that of the output folder."""
     return config.output.name or name_of(config.output.output) or "dataset"
-
-
-def publish_files(
-    shards: Sequence[NamedShard], files: Mapping[str, bytes], config: ConvertConfig, storage: Storage
-) -> None:
-    """Move the shards and write the metadata; the old dataset goes first, ``dataset_info.json`` comes last."""
-    output = config.output.output
-    with_index = config.output.index
-    names = (
-        [shard.file for shard in shards] + [shard.file + INDEX_SUFFIX for shard in shards if with_index] + list(files)
-    )
-    if config.output.array_record:
-        names += [array_record_name(shard.file) for shard in shards]
-    old = dataset_file_names(output, storage)
-    staging = staging_folder(output)
-    storage.write_bytes(f"{staging}/{PUBLISHING}", json.dumps(sorted({*names, *old, REPORT})).encode())
-    if old:
-        storage.delete([f"{output}/{DATASET_INFO}"])
-        storage.delete(f"{output}/{name}" for name in sorted(old - {DATASET_INFO}))
-    for shard in shards:
-        storage.rename(shard.staged.path, f"{output}/{shard.file}")
-        if with_index:
-            storage.rename(shard.staged.index_path, f"{output}/{shard.file}{INDEX_SUFFIX}")
-        if config.output.array_record:
-            storage.rename(shard.staged.array_record_path, f"{output}/{array_record_name(shard.file)}")
-    for name in sorted(set(files) - {DATASET_INFO}):
-        storage.write_bytes(f"{output}/{name}", files[name])
-    write_report(output, storage)
-    storage.write_bytes(f"{output}/{DATASET_INFO}", files[DATASET_INFO])
-    storage.delete_tree(staging)
-
-
-def write_report(output: str, storage: Storage) -> None:
-    """Write report.html. A place that cannot be read back is no reason to lose the dataset: there is no page then."""
-    with contextlib.suppress(OSError, BeamTfrecordError):
-        storage.write_bytes(f"{output}/{REPORT}", build_report(output, storage))
-
-
-def dataset_file_names(output: str, storage: Storage) -> set[str]:
-    """Names of the files of the dataset in a folder: those that its conversion.json lists, and its metadata."""
-    present = {name_of(uri) for uri in storage.list_folder(output)} if storage.is_folder(output) else set()
-    if CONVERSION not in present:
-        return set()
-    with storage.open(f"{output}/{CONVERSION}") as file:
-        try:
-            conversion = json.load(file)
-        except ValueError:
-            conversion = {}
-    return present & set(_files_named(conversion))
-
-
-def _files_named(conversion: Mapping[str, Any]) -> Iterator[str]:
-    yield from (CONVERSION, DATASET_INFO, REJECTS_FILE, WARNINGS_FILE, REPORT)
-    yield from conversion.get("files", ())
-    for split in conversion.get("splits", {}).values():
-        for shard in split.get("shards", ()):
-            yield shard["file"]
-            yield shard["file"] + INDEX_SUFFIX
-            if parse_shard_name(shard["file"]) is not None:
-                yield array_record_name(shard["file"])
-
-
-def summarize(description: DatasetDescription, rejects: Sequence[Finding], config: ConvertConfig) -> Summary:
-    """The summary for the terminal."""
-    return Summary(
-        status=description.status,
-        output=config.output.output,
-        rows=description.rows,
-        written=description.written,
-        ignored=description.ignored,
-        rejected=dict(description.rejected),
-        warnings=dict(description.warnings),
-        changed=dict(description.changed),
-        splits={name: sum(shard.records for shard in shards) for name, shards in description.splits.items()},
-        shards=sum(len(shards) for shards in description.splits.values()),
-        classes=len(description.schema.vocabulary),
-        examples=tuple(rejects[:10]),
-    )

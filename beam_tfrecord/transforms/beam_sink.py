@@ -18,7 +18,9 @@ from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.job import Job, plan_job
 from beam_tfrecord.planning.blocks import REJECTS, unpack_block
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
-from beam_tfrecord.publishing.publish import StagedFile, Summary, publish_dataset
+from beam_tfrecord.publishing.final_names import StagedFile
+from beam_tfrecord.publishing.publish import publish_dataset
+from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import read_records
 from beam_tfrecord.transforms.planning import PlaceEntries, ShardKey

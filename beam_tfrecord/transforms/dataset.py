@@ -9,7 +9,8 @@ import apache_beam as beam
 from beam_tfrecord.elements import ShardInfo
 from beam_tfrecord.job import Job
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
-from beam_tfrecord.publishing.publish import Summary, publish_dataset
+from beam_tfrecord.publishing.publish import publish_dataset
+from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.beam_sink import ConvertWithBeamSink
 from beam_tfrecord.transforms.planning import PlaceEntries, PlanDataset
@@ -44,7 +45,7 @@ class PublishDataset(beam.PTransform):
 
 
 class ConvertDataset(beam.PTransform):
-    """A prepared job: PBegin -> PCollection of one :class:`~beam_tfrecord.publishing.publish.Summary`.
+    """A prepared job: PBegin -> PCollection of one :class:`~beam_tfrecord.publishing.summary.Summary`.
 
     Make the job with :func:`beam_tfrecord.prepare`, which looks at the inputs and the output folder.
     """

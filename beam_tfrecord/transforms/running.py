@@ -7,7 +7,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
@@ -16,6 +16,7 @@ from apache_beam.runners.runner import PipelineResult
 
 from beam_tfrecord import errors
 
+BeamFlags: TypeAlias = Sequence[str] | PipelineOptions  # as they are given: flags, or options made of them
 LOCAL_RUNNERS = ("DirectRunner", "FnApiRunner", "BundleBasedDirectRunner", "direct", "directrunner")
 _OWN_ERROR = re.compile(
     r"beam_tfrecord\.errors\.(ConfigError|ManifestError|StorageError|DatasetError): (.*?)"
@@ -24,7 +25,7 @@ _OWN_ERROR = re.compile(
 )
 
 
-def make_options(flags: Sequence[str] | PipelineOptions) -> PipelineOptions:
+def make_options(flags: BeamFlags) -> PipelineOptions:
     """Beam's options for the flags that are Beam's; from now on its file systems know them as well.
 
     The main session is never pickled: no DoFn lives there.
@@ -122,12 +123,14 @@ def _thread_failures(tell: Callable[[threading.ExceptHookArgs], None]) -> Iterat
 
 
 def own_error(error: BaseException) -> BaseException:
-    """The error of ours that a runner wrapped in text, or the error itself."""
-    if isinstance(error, errors.BeamTfrecordError):
+    """The error of ours that a runner wrapped in text or wrote its step's name behind, or the error itself.
+
+    Beam raises the exception of a DoFn anew with `` [while running 'Step']`` behind its message; where the DoFn ran
+    behind a service, only the text of the traceback arrives.
+    """
+    found = _OWN_ERROR.findall(f"{type(error).__module__}.{type(error).__qualname__}: {error}")
+    if not found:
         return error
-    found = _OWN_ERROR.findall(str(error))
-    if found:
-        name, message = found[-1]
-        kind: type[errors.BeamTfrecordError] = getattr(errors, name)
-        return kind(message.strip())
-    return error
+    name, message = found[-1]
+    kind: type[errors.BeamTfrecordError] = getattr(errors, name)
+    return kind(message.strip())

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
-from beam_tfrecord.job import PUBLISHING
 from beam_tfrecord.metadata import CONVERSION, DATASET_INFO
 from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_name
 from beam_tfrecord.verifying.faults import Fault
-from beam_tfrecord.writing.staging import STAGING_NAME
+from beam_tfrecord.writing.staging import PUBLISHING, STAGING_NAME
 
 _SHOWN_STRANGERS = 5
 _NUMBERED = re.compile(r"(?P<start>.*)-(?P<index>\d{5,})-of-(?P<count>\d{5,})(?P<end>.*)", re.DOTALL)

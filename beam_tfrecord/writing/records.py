@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from beam_tfrecord.annotations import KINDS, kinds_of
-from beam_tfrecord.annotations.base import Feature, FeatureSpec, Placement, Schema
+from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Placement, Schema
 from beam_tfrecord.annotations.orientation import annotation_is_upright
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Entry, Finding, Frame, Member
@@ -65,6 +65,13 @@ class RecordEncoder:
     schema: Schema
     config: ConvertConfig
     read: Read
+    _of_record: Sequence[AnnotationKind[Any]] = field(init=False, repr=False)
+    _of_frame: Sequence[AnnotationKind[Any]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        of_record, of_frame = split_kinds(self.schema) if self.schema.is_sequence else (kinds_of(self.schema), [])
+        object.__setattr__(self, "_of_record", of_record)
+        object.__setattr__(self, "_of_frame", of_frame)
 
     def encode(self, entry: Entry, occurrence: int = 0) -> EncodedRecord:
         """The record of an entry. Raises ElementError.
@@ -99,7 +106,7 @@ class RecordEncoder:
             features.update(self._image_features(image, entry, notes))
             annotations = self._placed(annotations, image, entry, notes)
         self._check_labels(annotations, notes)
-        for kind in kinds_of(self.schema):
+        for kind in self._of_record:
             features.update(kind.features(annotations.get(kind.name), self.schema))
         return features
 
@@ -109,9 +116,8 @@ class RecordEncoder:
         rows: list[dict[str, Feature]] = []
         for frame in entry.frames or (_frame_of(entry),):
             rows.extend(self._frame_rows(frame, notes))
-        context_kinds, _frame_kinds = split_kinds(self.schema)
         self._check_labels(entry.annotations, notes)
-        for kind in context_kinds:
+        for kind in self._of_record:
             context.update(kind.features(entry.annotations.get(kind.name), self.schema))
         lists = {key: [row[key] for row in rows] for key in rows[0]}
         return encode_sequence_example(context, lists)
@@ -121,12 +127,11 @@ class RecordEncoder:
         data = self._read(frame.uri, frame.member, notes)
         animated = self.config.images.animated == "sequence"
         images = convert_frames(data, self.config.images) if animated else (convert_image(data, self.config.images),)
-        _, frame_kinds = split_kinds(self.schema)
         for image in images:
             features = self._image_features(image, frame, notes)
             annotations = self._placed(frame.annotations, image, frame, notes)
-            self._check_labels({kind.name: annotations.get(kind.name) for kind in frame_kinds}, notes)
-            for kind in frame_kinds:
+            self._check_labels({kind.name: annotations.get(kind.name) for kind in self._of_frame}, notes)
+            for kind in self._of_frame:
                 features.update(kind.features(annotations.get(kind.name), self.schema))
             yield features
 
@@ -195,7 +200,7 @@ class RecordEncoder:
 
 def _frame_of(entry: Entry) -> Frame:
     """A single image as the only frame of a sequence."""
-    annotations = {name: value for name, value in entry.annotations.items() if name not in ("label", "labels")}
+    annotations = {name: value for name, value in entry.annotations.items() if not KINDS[name].of_whole}
     return Frame(
         entry.origin,
         entry.uri or "",
@@ -207,11 +212,10 @@ def _frame_of(entry: Entry) -> Frame:
     )
 
 
-def split_kinds(schema: Schema) -> tuple[list[Any], list[Any]]:
+def split_kinds(schema: Schema) -> tuple[list[AnnotationKind[Any]], list[AnnotationKind[Any]]]:
     """(kinds of the context, kinds of each frame) of a sequence: labels belong to the whole."""
     kinds = kinds_of(schema)
-    in_context = [kind for kind in kinds if kind.name in ("label", "labels")]
-    return in_context, [kind for kind in kinds if kind not in in_context]
+    return [kind for kind in kinds if kind.of_whole], [kind for kind in kinds if not kind.of_whole]
 
 
 def record_specs(schema: Schema, image_formats: Iterable[str]) -> list[FeatureSpec]:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from beam_tfrecord._version import __version__
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Finding, RejectedRow, ShardInfo
 from beam_tfrecord.errors import ElementError
+from beam_tfrecord.metadata import library_versions
 from beam_tfrecord.planning.arranging import DuplicateRule, Placed, arrange
 from beam_tfrecord.planning.blocks import BlockItem, unpack_entry
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
@@ -43,8 +43,7 @@ class ShardWriter:
 
     def write(self, split: str, index: int, items: Iterable[BlockItem]) -> ShardInfo:
         """Write the shard of these items, or take over the finished one of an interrupted run (``--resume``)."""
-        rule = DuplicateRule(self.config.output.duplicates, self.config.splits.seed, self.plan.straddling)
-        placed = arrange(items, split, rule)
+        placed = self._arranged(split, items)
         staged = staged_shard(self.config.output.output, split, index)
         fingerprint = shard_fingerprint(placed, self.plan, self.config)
         if self.config.output.resume:
@@ -63,8 +62,7 @@ class ShardWriter:
 
     def records(self, split: str, index: int, items: Iterable[BlockItem]) -> Iterator[bytes | ShardInfo]:
         """The records of a shard for another sink to write, and then the info of all but the file."""
-        rule = DuplicateRule(self.config.output.duplicates, self.config.splits.seed, self.plan.straddling)
-        placed = arrange(items, split, rule)
+        placed = self._arranged(split, items)
         staged = staged_shard(self.config.output.output, split, index)
         statistics = statistics_for(self.plan)
         with StagedShardFile(staged, self.storage, self.config, statistics, keeps_records=False) as file:
@@ -73,6 +71,10 @@ class ShardWriter:
                 if outcome.record is not None:
                     yield outcome.record.data
             yield file.finish(split, index, "")
+
+    def _arranged(self, split: str, items: Iterable[BlockItem]) -> list[Placed]:
+        rule = DuplicateRule(self.config.output.duplicates, self.config.splits.seed, self.plan.straddling)
+        return arrange(items, split, rule)
 
     def _finished(self, staged: StagedShard, fingerprint: str) -> ShardInfo | None:
         """The info of the staged shard when it is complete and holds exactly what would be written now."""
@@ -154,7 +156,7 @@ def encode_placed(placed: Placed, encoder: RecordEncoder) -> Outcome:
 def shard_fingerprint(placed: Iterable[Placed], plan: DatasetPlan, config: ConvertConfig) -> str:
     """Hash of all that decides the bytes of a shard, but for the bytes of the images."""
     digest = hashlib.sha256()
-    digest.update(f"{__version__}\n{config.fingerprint()}\n{config.output.index}\n{plan.schema!r}\n".encode())
+    digest.update(f"{library_versions()}\n{config.fingerprint()}\n{config.output.index}\n{plan.schema!r}\n".encode())
     for item in placed:
         digest.update(b"%d %d %d " % (item.order, item.occurrence, item.reject is not None))
         digest.update(hashlib.sha256(item.payload).digest())

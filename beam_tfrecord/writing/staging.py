@@ -16,6 +16,7 @@ from beam_tfrecord.elements import ShardInfo
 from beam_tfrecord.planning.blocks import REJECTS
 
 STAGING_NAME = ".staging"
+PUBLISHING = "publishing.json"
 
 
 class StagingStorage(Protocol):
@@ -108,6 +109,37 @@ def info_from_json(data: bytes) -> ShardInfo:
         raise ValueError("not the info of a shard of this version")
     by_input = {int(number): rows for number, rows in values["rows_by_input"].items()}
     return ShardInfo(**{**values, "rows_by_input": by_input})
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A publication that was begun: it is noted before the first file gets its final name.
+
+    token: of the shards that are published. names: of all files in the output folder that are ours: those about to
+    come, and those of the dataset that goes.
+    """
+
+    token: str = ""
+    names: tuple[str, ...] = ()
+
+
+def read_publication(storage: StagingStorage, output: str) -> Publication:
+    """The publication that was begun and not ended; an empty one when there is none."""
+    uri = f"{staging_folder(output)}/{PUBLISHING}"
+    if not storage.is_file(uri):
+        return Publication()
+    with storage.open(uri) as file:
+        try:
+            values = json.load(file)
+            return Publication(str(values["token"]), tuple(map(str, values["names"])))
+        except (ValueError, KeyError, TypeError):
+            return Publication()
+
+
+def write_publication(storage: StagingStorage, output: str, publication: Publication) -> None:
+    """Note that a publication begins."""
+    data = json.dumps(dataclasses.asdict(publication), ensure_ascii=False).encode("utf-8", "surrogateescape")
+    storage.write_bytes(f"{staging_folder(output)}/{PUBLISHING}", data)
 
 
 def read_lines(storage: StagingStorage, uri: str) -> Iterator[bytes]:

@@ -178,3 +178,8 @@ def test_digits_of_other_scripts_are_text() -> None:
 def test_strata_and_groups_do_not_go_together() -> None:
     with pytest.raises(ConfigError, match=r"--stratify .*--group_column"):
         config(splits="train=1,test=1", stratify=True, group_column="patient")
+
+
+def test_inputs_without_rows_are_named() -> None:
+    with pytest.raises(ManifestError, match=r"no rows were found in data.csv"):
+        plan_dataset(Survey(), [Source("data.csv", "csv", None, "/data")], None, config(), lambda uris: {})

@@ -1,19 +1,40 @@
-"""Reading conversion.json: what became of a conversion, published or kept in its staging place."""
+"""How a conversion ended, as its conversion.json tells: published, or kept in the staging place."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from beam_tfrecord.datasets.published import REJECTS_FILE, read_conversion
 from beam_tfrecord.elements import Finding
 from beam_tfrecord.metadata import CONVERSION, read_finding_lines
-from beam_tfrecord.publishing.publish import Summary
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.writing.staging import read_lines, staging_folder
 
 SHOWN_REJECTS = 10
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a conversion ended: what the command line tells at the end.
+
+    status: ``published``; ``withheld`` (more rejects than --max_rejects); ``empty`` (no record was written).
+    """
+
+    status: str
+    output: str
+    rows: int
+    written: int
+    ignored: int
+    rejected: Mapping[str, int]
+    warnings: Mapping[str, int]
+    changed: Mapping[str, int]
+    splits: Mapping[str, int]
+    shards: int
+    classes: int
+    examples: tuple[Finding, ...] = field(default=())
 
 
 def read_summary(output: str, storage: Storage) -> Summary:
@@ -43,6 +64,3 @@ def summary_from(conversion: Mapping[str, Any], output: str, examples: tuple[Fin
         classes=len(conversion["labels"]),
         examples=examples,
     )
-
-
-__all__ = ["read_conversion", "read_summary", "summary_from"]

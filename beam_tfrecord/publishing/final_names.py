@@ -1,0 +1,174 @@
+"""Final names: which staged file gets which, and the moves in an order that can be broken off and repeated."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
+from beam_tfrecord.elements import ShardInfo
+from beam_tfrecord.errors import BeamTfrecordError
+from beam_tfrecord.metadata import CONVERSION, DATASET_INFO
+from beam_tfrecord.report import build_report
+from beam_tfrecord.storage import Storage, name_of
+from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_name, shard_name
+from beam_tfrecord.writing.staging import (
+    Publication,
+    read_publication,
+    staged_shard,
+    staging_folder,
+    write_publication,
+)
+
+
+@dataclass(frozen=True)
+class StagedFile:
+    """A complete TFRecord file under its staged name, and what it holds."""
+
+    split: str
+    path: str
+    index_path: str
+    num_records: int
+    num_bytes: int
+    payload_bytes: int
+    crc32c: str
+    array_record_path: str = ""
+
+
+def staged_files(infos: Iterable[ShardInfo], output: str) -> list[StagedFile]:
+    """The files that the shard writers left. A shard all of whose entries were rejected has none."""
+    return [
+        StagedFile(
+            info.split,
+            info.path,
+            staged_shard(output, info.split, info.index).index_file,
+            info.num_records,
+            info.num_bytes,
+            info.payload_bytes,
+            info.crc32c,
+            staged_shard(output, info.split, info.index).array_record,
+        )
+        for info in infos
+        if info.path
+    ]
+
+
+@dataclass(frozen=True)
+class NamedShard:
+    """A written shard and its final name."""
+
+    staged: StagedFile
+    file: str
+
+
+def name_shards(files: Sequence[StagedFile], compression: str) -> list[NamedShard]:
+    """Final names, numbered without gaps in the order of the staged files; empty files are left out."""
+    named = []
+    for split in sorted({file.split for file in files}):
+        own = [file for file in files if file.split == split and file.num_records]
+        named += [NamedShard(file, shard_name(split, number, len(own), compression)) for number, file in enumerate(own)]
+    return named
+
+
+def publish_files(
+    shards: Sequence[NamedShard], files: Mapping[str, bytes], config: ConvertConfig, storage: Storage
+) -> None:
+    """Move the shards and write the metadata; the old dataset goes first, ``dataset_info.json`` comes last.
+
+    May be broken off anywhere and repeated, in the same run or after ``--resume``: what is deleted is decided once, and
+    noted before anything is touched.
+    """
+    output = config.output.output
+    names = {*(name for shard in shards for _, name in moves(shard, config)), *files, REPORT}
+    begun = read_publication(storage, output)
+    token = token_of(shards)
+    going = set(begun.names)
+    if begun.token == token:
+        going -= names  # some of these may be the new ones already
+    else:
+        going |= dataset_file_names(output, storage)
+        write_publication(storage, output, Publication(token, tuple(sorted(names | going))))
+    storage.delete([f"{output}/{DATASET_INFO}"])
+    storage.delete(f"{output}/{name}" for name in sorted(going - {DATASET_INFO}))
+    for shard in shards:
+        for staged, name in moves(shard, config):
+            storage.rename(staged, f"{output}/{name}")
+    for name in sorted(set(files) - {DATASET_INFO}):
+        storage.write_bytes(f"{output}/{name}", files[name])
+    write_report(output, storage)
+    storage.write_bytes(f"{output}/{DATASET_INFO}", files[DATASET_INFO])
+    storage.delete_tree(staging_folder(output))
+
+
+def moves(shard: NamedShard, config: ConvertConfig) -> Iterator[tuple[str, str]]:
+    """(staged uri, final name) of a shard and of the files that belong to it."""
+    yield shard.staged.path, shard.file
+    if config.output.index:
+        yield shard.staged.index_path, shard.file + INDEX_SUFFIX
+    if config.output.array_record:
+        yield shard.staged.array_record_path, array_record_name(shard.file)
+
+
+def token_of(shards: Sequence[NamedShard]) -> str:
+    """What tells one publication from another: the final names of the shards and their checksums."""
+    told = [(shard.file, shard.staged.crc32c) for shard in shards]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def is_published(shards: Sequence[NamedShard], output: str, storage: Storage) -> bool:
+    """Whether exactly these shards are published already and nothing of them is staged any more."""
+    if not shards or any(storage.is_file(shard.staged.path) for shard in shards):
+        return False
+    if not storage.is_file(f"{output}/{DATASET_INFO}"):
+        return False
+    listed = {
+        (shard["file"], shard["crc32c"]) for shard in _shards_listed(read_json(f"{output}/{CONVERSION}", storage))
+    }
+    return listed == {(shard.file, shard.staged.crc32c) for shard in shards}
+
+
+def write_report(output: str, storage: Storage) -> None:
+    """Write report.html. A place that cannot be read back is no reason to lose the dataset: there is no page then."""
+    with contextlib.suppress(OSError, BeamTfrecordError):
+        storage.write_bytes(f"{output}/{REPORT}", build_report(output, storage))
+
+
+def dataset_file_names(output: str, storage: Storage) -> set[str]:
+    """Names of the files of the dataset in a folder: those that its conversion.json lists, and its metadata."""
+    present = {name_of(uri) for uri in storage.list_folder(output)} if storage.is_folder(output) else set()
+    if CONVERSION not in present:
+        return set()
+    conversion = read_json(f"{output}/{CONVERSION}", storage)
+    return present & set(_files_named(conversion))
+
+
+def read_json(uri: str, storage: Storage) -> dict[str, Any]:
+    """The JSON object in a file; an empty one where there is no file or it is damaged."""
+    if not storage.is_file(uri):
+        return {}
+    with storage.open(uri) as file:
+        try:
+            values = json.load(file)
+        except ValueError:
+            return {}
+    return values if isinstance(values, dict) else {}
+
+
+def _shards_listed(conversion: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for split in conversion.get("splits", {}).values():
+        yield from split.get("shards", ())
+
+
+def _files_named(conversion: Mapping[str, Any]) -> Iterator[str]:
+    yield from (CONVERSION, DATASET_INFO, REJECTS_FILE, WARNINGS_FILE, REPORT)
+    yield from conversion.get("files", ())
+    for shard in _shards_listed(conversion):
+        yield shard["file"]
+        yield shard["file"] + INDEX_SUFFIX
+        if parse_shard_name(shard["file"]) is not None:
+            yield array_record_name(shard["file"])
