@@ -26,7 +26,7 @@ _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "te", "trailer",
 
 
 class FaultProxy(ThreadingHTTPServer):
-    """The proxy. share: of answers that are spoiled. spoiled: how many were, by fault. requests: how many came."""
+    """The proxy. share: of answers that are spoiled. spoiled: how many were, by fault. paths: what was asked."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -37,7 +37,7 @@ class FaultProxy(ThreadingHTTPServer):
         self.share = share
         self.faults = faults
         self.spoiled: Counter[str] = Counter()
-        self.requests = 0
+        self.paths: list[str] = []
         self._random = random.Random(seed)
         self._lock = threading.Lock()
 
@@ -46,10 +46,10 @@ class FaultProxy(ThreadingHTTPServer):
         """Its http:// address."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
-    def next_fate(self) -> str:
+    def next_fate(self, path: str) -> str:
         """What becomes of the next request: one of the faults, or ``""``."""
         with self._lock:
-            self.requests += 1
+            self.paths.append(path)
             if self._random.random() >= self.share:
                 return ""
             fate = self._random.choice(self.faults)
@@ -82,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _pass_on(self) -> None:
         body = self._body()
-        fate = self.server.next_fate()
+        fate = self.server.next_fate(self.path)
         if fate in ("unavailable", "too_many"):
             self._answer(503 if fate == "unavailable" else 429, [("Retry-After", "0")], b"spoiled")
         elif fate == "reset":
