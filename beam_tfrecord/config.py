@@ -25,6 +25,7 @@ from beam_tfrecord.option_values import (
     parse_columns,
     parse_count,
     parse_flag,
+    parse_ids,
     parse_inputs,
     parse_limit,
     parse_pattern,
@@ -34,6 +35,7 @@ from beam_tfrecord.option_values import (
     parse_renames,
     parse_resize,
     parse_shard_counts,
+    parse_shard_records,
 )
 from beam_tfrecord.options import ConfigSection, option
 
@@ -107,10 +109,20 @@ class LabelConfig(ConfigSection):
     label_offset: int | None = option(
         None, "id of the first label (default: 1 with --keys od, else 0)", parse=parse_count, metavar="N"
     )
+    label_ids: tuple[int, ...] | None = option(
+        None,
+        "id of each label of --labels, where they are not numbered one after another",
+        parse=parse_ids,
+        metavar="N,...",
+    )
     one_hot: bool = option(False, "also store the labels as a vector of zeros and ones", parse=parse_flag)
     keep_category_ids: bool = option(
         False, "use the ids of the categories in a COCO file as they are", parse=parse_flag
     )
+
+    def check(self) -> None:
+        if self.label_ids is not None and (self.labels is None or self.label_offset is not None):
+            raise ConfigError("--label_ids numbers the names of --labels: it needs --labels, and no --label_offset")
 
 
 @dataclass(frozen=True)
@@ -146,6 +158,12 @@ class ShardConfig(ConfigSection):
         "size of a shard that is aimed at when --num_shards is not given",
         parse=parse_bytes,
         metavar="SIZE",
+    )
+    shard_records: tuple[tuple[str, tuple[int, ...]], ...] | None = option(
+        None,
+        "number of records of each shard, for splits whose shards are not to be equal: train=70+69",
+        parse=parse_shard_records,
+        metavar="SPLIT=N+N,...",
     )
     compression: str = option("none", "compression of the shards", choices=("none", "gzip", "zlib"))
 
@@ -216,6 +234,11 @@ class FeatureConfig(ConfigSection):
         "auto",
         "whether annotations are given in the turned picture or in the raster of the file, for EXIF-turned images",
         choices=("auto", "upright", "stored"),
+    )
+    mask_bits: str = option(
+        "auto",
+        "bits of masks of the whole image; auto looks at some of the mask files: 16 when one of them is so deep",
+        choices=("auto", "8", "16"),
     )
 
 

@@ -80,7 +80,8 @@ class Entry:
     kind (see :mod:`beam_tfrecord.annotations`). stated_size: (width, height) of the image as the manifest states it.
     stated_frame: ``upright`` or ``stored`` when the manifest's format says in which frame its annotations are, for
     images that EXIF turns. frames: the pictures of a sequence, in order; empty for everything else. warnings: what was
-    noticed while the row was parsed.
+    noticed while the row was parsed. rank: place among the records of its split, 0 to 2**64 - 1, where the manifest
+    fixes it; None where id and seed decide. kinds: facets that the dataset has whatever its annotations say.
     """
 
     id: str
@@ -96,6 +97,8 @@ class Entry:
     frames: tuple[Frame, ...] = ()
     warnings: tuple[Finding, ...] = ()
     source_rows: int = 1
+    rank: int | None = None
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,8 @@ class ShardInfo:
     that decides the bytes, for ``--resume``. num_rows: records and rejects together; source_rows: lines of the
     manifests they were made of. bytes_read: of images. rejected, warnings, changed: counts by code or reason. classes:
     uses of each label. formats: records by ``format/channels/dtype``. rows_by_input: rows by the number of the input.
-    statistics: of the records, as :mod:`beam_tfrecord.writing.statistics` takes them.
+    statistics: of the records, as :mod:`beam_tfrecord.writing.statistics` takes them. exceptions: records by what is
+    stored otherwise than the schema says (see :meth:`beam_tfrecord.annotations.base.AnnotationKind.exceptions`).
     """
 
     split: str
@@ -140,3 +144,4 @@ class ShardInfo:
     formats: Mapping[str, int] = field(default_factory=dict)
     rows_by_input: Mapping[int, int] = field(default_factory=dict)
     statistics: Mapping[str, Any] = field(default_factory=dict)
+    exceptions: Mapping[str, int] = field(default_factory=dict)

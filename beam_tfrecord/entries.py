@@ -54,6 +54,8 @@ class EntryParser:
     def entry(self, row: Row) -> Entry:
         """The entry of a row. Raises ElementError."""
         fields = row.fields
+        if "frames" in fields:
+            return self._framed(row)
         uri, filename = self._place_of_image(fields)
         if self._pattern is not None:
             fields = {**fields, "label": self._label_in_path(filename)}
@@ -80,6 +82,26 @@ class EntryParser:
             stated_frame=fields.get("frame"),
             warnings=tuple(warnings),
             source_rows=row.source_rows,
+            rank=fields.get("rank"),
+            kinds=tuple(fields.get("kinds", ())),
+        )
+
+    def _framed(self, row: Row) -> Entry:
+        """The entry of a row that holds a whole sequence. Raises ElementError."""
+        whole = {name: value for name, value in row.fields.items() if name in ("label", "split", "group")}
+        entries = [self.entry(Row(row.origin, {**frame, **whole})) for frame in row.fields["frames"]]
+        if not entries:
+            raise RowError("bad_row", "the sequence has no frames")
+        name = str(row.fields.get("id") or "")
+        if not name:
+            raise RowError("bad_row", "the sequence has no id")
+        found = sequence_entry(name, [("", entry) for entry in entries], has_order=False)
+        assert isinstance(found, Entry)  # all frames are entries, of one split and group
+        return replace(
+            found,
+            source_rows=row.source_rows,
+            rank=row.fields.get("rank"),
+            kinds=tuple(row.fields.get("kinds", ())),
         )
 
     def _place_of_image(self, fields: Mapping[str, Any]) -> tuple[str | None, str]:
@@ -91,14 +113,15 @@ class EntryParser:
             raise RowError("bad_row", "the image cell is empty: name the image, or take the row out")
         if "\0" in spelled:
             raise RowError("bad_row", f"the image path {spelled!r} holds a NUL character")
-        filename = spelled.replace("\\", "/")
+        path = spelled.replace("\\", "/")
+        filename = fields.get("filename", path)
         member: Member | None = fields.get("member")
         if member is not None:
             return "!/".join((member.archive, *member.path)), filename
         try:
-            return self.join(self.source.base, filename), filename
+            return self.join(self.source.base, path), filename
         except ValueError as error:
-            raise RowError("unsafe_path", f"{filename!r}: {error}") from None
+            raise RowError("unsafe_path", f"{path!r}: {error}") from None
 
     def _label_in_path(self, filename: str) -> str:
         assert self._pattern is not None

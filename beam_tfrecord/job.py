@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.config import ConvertConfig, OutputConfig
 from beam_tfrecord.entries import EntryParser
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests import FORMATS, describe_inputs, describe_rows
 from beam_tfrecord.manifests.base import Ignored, Piece, Source
 from beam_tfrecord.metadata import CONVERSION, DATASET_INFO
+from beam_tfrecord.metadata.labels import name_of_line
 from beam_tfrecord.planning.dataset_plan import DatasetPlan, plan_dataset
+from beam_tfrecord.planning.mask_depth import deep_kinds
 from beam_tfrecord.planning.survey import BlockBuilder, Survey, merge_surveys
 from beam_tfrecord.storage import Storage, name_of
 from beam_tfrecord.tfrecord import parse_shard_name
@@ -60,7 +62,7 @@ def read_labels(config: ConvertConfig, storage: Storage) -> tuple[str, ...] | No
             raise ConfigError(f"--labels {labels}: there is no such file") from None
         except UnicodeDecodeError as error:
             raise ConfigError(f"--labels {labels}: is not UTF-8 text (byte {error.start})") from None
-        names = tuple(line.strip() for line in text.splitlines() if line.strip())
+        names = tuple(name_of_line(line) for line in text.splitlines() if line.strip())
         where = labels
     else:
         names, where = labels, "the names given"
@@ -81,7 +83,11 @@ def clear_output(job: Job, storage: Storage) -> None:
 
     Own staging is deleted, unless the run resumes. An existing dataset stays until the new one is complete.
     """
-    output = job.config.output
+    clear_folder(job.config.output, storage)
+
+
+def clear_folder(output: OutputConfig, storage: Storage) -> None:
+    """:func:`clear_output` for whatever makes a dataset. The folder's name has no slash at its end."""
     names = [name_of(uri) for uri in storage.list_folder(output.output)] if storage.is_folder(output.output) else []
     if storage.is_file(output.output):
         raise ConfigError(f"--output {output.output} is a file: name a folder")
@@ -130,4 +136,11 @@ def _surveys(job: Job, storage: Storage) -> Iterator[Survey]:
 
 def plan_job(job: Job, storage: Storage) -> DatasetPlan:
     """The plan of a job, made in this process."""
-    return plan_dataset(survey_sources(job, storage), job.sources, job.fixed_labels, job.config, storage.sizes)
+    return plan_dataset(
+        survey_sources(job, storage),
+        job.sources,
+        job.fixed_labels,
+        job.config,
+        storage.sizes,
+        lambda masks: deep_kinds(masks, storage),
+    )

@@ -125,6 +125,23 @@ def parse_shard_counts(value: Any) -> int | tuple[tuple[str, int], ...]:
     return tuple((check_split_name(name), parse_positive(count)) for name, count in _pairs(value))
 
 
+def parse_shard_records(value: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """``train=70+69,test=12``: the number of records of each shard, by split."""
+    found = []
+    for name, numbers in _pairs(value):
+        parts = numbers.split("+") if isinstance(numbers, str) else list(numbers)
+        found.append((check_split_name(name), tuple(parse_positive(part) for part in parts)))
+    return tuple(found)
+
+
+def parse_ids(value: Any) -> tuple[int, ...]:
+    """Distinct whole numbers separated by commas."""
+    ids = tuple(parse_count(part) for part in (value.split(",") if isinstance(value, str) else value))
+    if len(set(ids)) < len(ids) or not ids:
+        raise ValueError("must be distinct whole numbers separated by commas")
+    return ids
+
+
 def parse_resize(value: Any) -> int | tuple[int, int]:
     """``256`` (one side), or ``640x480`` / a pair (width, height)."""
     if isinstance(value, int):
@@ -187,6 +204,7 @@ FORMAT_NAMES = [
     "yolo",
     "vertex",
     "openimages",
+    "extracted",
 ]
 
 COLUMN_TYPES = ("int64", "float", "string", "bytes")

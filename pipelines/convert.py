@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.job import Job, clear_output, plan_job, prepare_job
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.writing.progress import PROGRESS
@@ -31,6 +33,7 @@ EXAMPLES = """examples:
   beam-tfrecord convert --input photos/ --output out/
   beam-tfrecord convert --input labels.csv --output out/ --splits train=0.8,validation=0.1,test=0.1
   beam-tfrecord convert --input train=instances_train.json --images train2017/ --output out/
+  beam-tfrecord convert @extracted/convert.args --output out/        # flags from a file, first of all
   beam-tfrecord convert --input gs://bucket/labels.csv --output gs://bucket/out --runner DataflowRunner ...
 
 Flags that are not listed go to Beam (--runner, --direct_num_workers, --project ...)."""
@@ -60,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def convert(arguments: Sequence[str]) -> int:
     """Parse, check, run and tell. Raises the errors of :mod:`beam_tfrecord.errors`."""
-    namespace, beam_flags = split_beam_flags(make_parser(), arguments)
+    namespace, beam_flags = split_beam_flags(make_parser(), with_arguments_of_file(arguments))
     terminal = TerminalOptions(namespace.plan, namespace.quiet, namespace.json)
     config = config_from(namespace)
     if beam_flags:
@@ -71,6 +74,24 @@ def convert(arguments: Sequence[str]) -> int:
         return show_plan(job, storage, terminal)
     clear_output(job, storage)
     return run(job, config, beam_flags, terminal)
+
+
+def with_arguments_of_file(arguments: Sequence[str]) -> list[str]:
+    """``@FILE`` as the first argument replaced by the flags in that file, which are quoted as in a shell.
+
+    Only there: anywhere else it could be the value of a flag.
+    """
+    if not arguments or not arguments[0].startswith("@"):
+        return list(arguments)
+    uri = arguments[0][1:]
+    try:
+        with Storage().open(uri) as file:
+            text = file.read().decode("utf-8", "surrogateescape")
+        return [*shlex.split(text, comments=True), *arguments[1:]]
+    except FileNotFoundError:
+        raise ConfigError(f"@{uri}: there is no such file of flags") from None
+    except ValueError as error:
+        raise ConfigError(f"@{uri}: its flags must be quoted as in a shell: {error}") from None
 
 
 def make_options(beam_flags: Sequence[str]) -> PipelineOptions:

@@ -14,8 +14,13 @@ COMMANDS = {
     "convert": "convert labelled images or a table to a TFRecord dataset",
     "verify": "check every record of a dataset against its checksums and metadata",
     "show": "print records, or draw a sheet of their pictures",
+    "extract": "write the images and a manifest that convert to the same records again",
+    "reshard": "write a dataset anew with other shards, compression or names of splits",
+    "merge": "write several datasets as one",
     "index": "write an index file beside each shard, for random access",
     "report": "write report.html for a dataset",
+    "pack": "one archive of a dataset, or how large it would be",
+    "unpack": "the dataset of an archive, checked",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.datasets.published import EMPTY, PUBLISHED, WITHHELD
+from beam_tfrecord.datasets.published import EMPTY, PUBLISHED, REJECTS_FILE, WITHHELD
 from beam_tfrecord.job import Job
 from beam_tfrecord.planning.blocks import REJECTS
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
@@ -68,6 +68,7 @@ def summary_values(summary: Summary, seconds: float) -> dict[str, Any]:
         "seconds": round(seconds, 3),
         "published": summary.status == PUBLISHED,
         "output": summary.output,
+        "report": summary.report,
         "ignored": summary.ignored,
         "rejected_by_code": dict(summary.rejected),
         "warnings": dict(summary.warnings),
@@ -102,17 +103,25 @@ def summary_lines(summary: Summary, config: ConvertConfig) -> list[str]:
     if summary.status == PUBLISHED:
         splits = ", ".join(f"{name} {records:,}" for name, records in summary.splits.items())
         lines.append(f"published {summary.output}: {splits}")
+        if summary.report:
+            lines.append(f"report    {summary.report}")
     elif summary.status == WITHHELD:
         limit = config.output.max_rejects
         allowed = f"{limit:.0%}" if isinstance(limit, float) else f"{limit:,}"
         lines.append(
             f"not published: {sum(summary.rejected.values()):,} of {plural(summary.rows, 'row')} were rejected, "
-            f"more than --max_rejects {allowed}. See {staging_folder(summary.output)}/rejects.jsonl; to publish it "
-            "all the same, run the same command with --resume --max_rejects 100%"
+            f"more than --max_rejects {allowed}. See {_told_in(summary)}; to publish it all the same, run the same "
+            "command with --resume --max_rejects 100%"
         )
     elif summary.status == EMPTY:
         lines.append(
             f"error: nothing was written: 0 of {plural(summary.rows, 'row')} could be converted. "
-            f"See {staging_folder(summary.output)}/rejects.jsonl"
+            f"See {_told_in(summary)}"
         )
     return lines
+
+
+def _told_in(summary: Summary) -> str:
+    """Where the rejects of a conversion that is not published are told: on a page for a person, and line by line."""
+    rejects = f"{staging_folder(summary.output)}/{REJECTS_FILE}"
+    return f"{summary.report} (and {rejects})" if summary.report else rejects

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
@@ -81,3 +82,19 @@ class ProgressDisplay:
         if self._bar is not None:
             self.update()
             self._bar.close()
+
+
+@contextmanager
+def file_progress(*, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A display for a command that goes through files, one after the other: to be told of the bytes of each."""
+    progress = Progress()
+    display = ProgressDisplay(progress, quiet=quiet, unit="files", bad="failed")
+
+    def tell(size: int) -> None:
+        progress.add(1, 0, size)
+        display.update()
+
+    try:
+        yield tell
+    finally:
+        display.close()

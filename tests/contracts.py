@@ -24,6 +24,7 @@ from tests.local_files import LocalFiles
 CANONICAL = {
     *("image", "member", "id", "label", "split", "group", "sequence", "order", "size", "frame", "boxes", "captions"),
     *("mask", "mask_member", "instance_mask", "instance_mask_member", "panoptic", "columns"),
+    *("filename", "frames", "rank", "kinds"),
 }
 # Names that are literal in a file system and mean something elsewhere: to globs, uris, shells, CSV.
 ODD_NAMES = (

@@ -140,6 +140,18 @@ class AnnotationKind(ABC, Generic[Value]):
         """The label names that the value uses, for the vocabulary."""
         return ()
 
+    def absence(self) -> tuple[str, ...]:
+        """What :attr:`Schema.kinds` must know when some pictures have nothing of this kind while others have."""
+        return ()
+
+    def masks(self, value: Value) -> Iterable[tuple[str, Member | None]]:
+        """Files, by uri or member, with masks that are stored as deep as the deepest one in the dataset."""
+        return ()
+
+    def exceptions(self, value: Value, schema: Schema) -> Iterable[str]:
+        """Facets for :meth:`spec` that only a placed value tells: it is stored otherwise than ``schema`` says."""
+        return ()
+
     def place(self, value: Value, placement: Placement) -> Value:
         """The value in the frame of the stored image, checked. Raises AnnotationError."""
         return value

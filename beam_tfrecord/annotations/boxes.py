@@ -70,7 +70,7 @@ class BoxesKind(AnnotationKind[Objects]):
 
     def _check_frame(self, value: Objects, placement: Placement) -> None:
         frame, stated = placement.frame, placement.size
-        if stated is not None and min(stated) > 0 and stated not in (frame.source_size, frame.upright_size):
+        if stated is not None and min(stated) > 0 and stated not in (frame.source_size, frame.turned_size):
             found = "{}x{}".format(*frame.source_size)
             placement.warn(
                 "size_mismatch",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Placement, Schema
@@ -11,15 +11,21 @@ from beam_tfrecord.annotations.cells import is_blank
 from beam_tfrecord.annotations.mask_images import encode_png, place_array, read_mask
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Member
+from beam_tfrecord.errors import AnnotationError
+
+MAX_OF_8_BITS = 0xFF
 
 
 @dataclass(frozen=True, slots=True)
 class MaskFile:
-    """Where a mask is, and once it is placed its PNG. uri is '' for an item that is stated to have none."""
+    """Where a mask is. uri is '' for an item that is stated to have none.
+
+    values: array (height, width) of uint8 or uint16, or (height, width, 3) of uint8, once the mask is placed.
+    """
 
     uri: str
     member: Member | None = None
-    png: bytes = b""
+    values: Any = field(default=None, compare=False, repr=False)
 
 
 class MaskFileKind(AnnotationKind[MaskFile]):
@@ -27,8 +33,12 @@ class MaskFileKind(AnnotationKind[MaskFile]):
 
     Canonical field: ``field``, the path or uri of the mask, with ``field + '_member'`` when it lies in an archive.
     Every mask is written anew, so that TensorFlow decodes exactly its values: a palette image as grey PNG with the
-    index as value, grey images of any depth as grey PNG of 8 or 16 bits, colours as they are, without transparency. An
-    item without a mask has an empty value.
+    index as value, grey images as grey PNG, colours as they are, without transparency. An item without a mask has an
+    empty value.
+
+    Facets: ``semantic_mask/deep`` (or the like): grey masks are stored with 16 bits, all of them. Without it they have
+    8, but for those with greater values; a dataset that has such ones after all, or colours among deep masks, is
+    ``semantic_mask/mixed``. ``semantic_mask/partial``: some items have none.
     """
 
     field: str
@@ -43,25 +53,66 @@ class MaskFileKind(AnnotationKind[MaskFile]):
         return MaskFile("" if is_blank(cell) else str(cell).strip(), fields.get(f"{self.field}_member"))
 
     def facets(self, value: MaskFile) -> tuple[str, ...]:
-        return (self.name,) if value.uri else (self.name, f"{self.name}/partial")
+        return (self.name,) if value.uri else (self.name, *self.absence())
+
+    def absence(self) -> tuple[str, ...]:
+        return (f"{self.name}/partial",)
+
+    def masks(self, value: MaskFile) -> Iterable[tuple[str, Member | None]]:
+        return [(value.uri, value.member)] if value.uri else []
+
+    def exceptions(self, value: MaskFile, schema: Schema) -> Iterable[str]:
+        if value.values is None or self._stored(value, schema).dtype.name == self._dtype(schema):
+            return ()
+        return (f"{self.name}/mixed",)
 
     def place(self, value: MaskFile, placement: Placement) -> MaskFile:
         """Raises AnnotationError (``bad_mask``), or what reading the file raises."""
         if not value.uri:
             return value
-        data = placement.read(value.uri, value.member)
-        return replace(value, png=encode_png(place_array(read_mask(data, value.uri, placement), placement)))
+        values = read_mask(placement.read(value.uri, value.member), value.uri, placement)
+        if placement.config.features.mask_bits == "8" and values.max(initial=0) > MAX_OF_8_BITS:
+            raise AnnotationError(
+                "bad_mask", f"the mask {value.uri} has the value {values.max()}, which --mask_bits 8 has no room for"
+            )
+        return replace(value, values=place_array(values, placement))
 
     def features(self, value: MaskFile | None, schema: Schema) -> dict[str, Feature]:
-        png = value.png if value is not None else b""
+        has_mask = value is not None and value.values is not None
+        png = encode_png(self._stored(value, schema)) if value is not None and has_mask else b""
         return {
             schema.keys[self.name]: Feature("bytes", [png]),
             schema.keys[f"{self.name}_format"]: Feature("bytes", [b"png" if png else b""]),
         }
 
     def spec(self, schema: Schema) -> list[FeatureSpec]:
-        """Where some items have no mask the value is plain bytes: nothing that decodes stands for no image."""
-        role = "scalar" if f"{self.name}/partial" in schema.kinds else "image"
-        encoded = FeatureSpec(schema.keys[self.name], "bytes", (), role, encoding="png", description=self.description)
+        """Where some items have no mask, or masks differ in depth, the value is plain bytes: nothing that decodes
+        stands for no image, and no one type for both depths."""
+        is_partial, is_mixed = (f"{self.name}/{facet}" in schema.kinds for facet in ("partial", "mixed"))
+        told = self.description
+        if is_partial:
+            told += "; empty where there is none"
+        if is_mixed:
+            told += "; PNG of 8 or of 16 bits, as each says"
+        encoded = FeatureSpec(
+            schema.keys[self.name],
+            "bytes",
+            (),
+            "scalar" if is_partial or is_mixed else "image",
+            encoding="png",
+            description=told,
+            pixel_dtype="uint8" if is_mixed else self._dtype(schema),
+        )
         form = FeatureSpec(schema.keys[f"{self.name}_format"], "bytes", (), "text", description="png, or empty")
         return [encoded, form]
+
+    def _dtype(self, schema: Schema) -> str:
+        """What the values of all grey masks are stored as."""
+        return "uint16" if f"{self.name}/deep" in schema.kinds else "uint8"
+
+    def _stored(self, value: MaskFile, schema: Schema) -> Any:
+        """The values as they are stored: no value is ever changed, but some need more bits than the others."""
+        values = value.values
+        if values.ndim == 3 or (values.dtype.itemsize > 1 and values.max(initial=0) > MAX_OF_8_BITS):
+            return values
+        return values.astype(self._dtype(schema))

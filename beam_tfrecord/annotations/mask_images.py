@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord.annotations.base import Placement
 from beam_tfrecord.errors import AnnotationError
-from beam_tfrecord.geometry import PixelFrame
+from beam_tfrecord.geometry import INVERSE, PixelFrame
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.generic]
 
+HEAD = 26  # bytes of a PNG up to its depth and kind of colour
+_PNG = b"\x89PNG\r\n\x1a\n"
 _READABLE = ("PNG", "GIF", "BMP", "TIFF", "PPM")  # formats that keep values
 _LOSSY_TIFF = ("jpeg", "tiff_jpeg", "webp")
 # What Pillow raises for damaged files of these formats.
@@ -33,9 +35,11 @@ def is_identity(frame: PixelFrame) -> bool:
 
 
 def upright_frame(frame: PixelFrame) -> PixelFrame:
-    """The same frame for what is given in the turned picture: without the turn."""
-    width, height = frame.upright_size
-    return dataclasses.replace(frame, source_width=width, source_height=height, orientation=1)
+    """The same frame for what is given in the turned picture: without the turn, or turned back where the image is left
+    as it lies in the file."""
+    width, height = frame.turned_size
+    back = INVERSE[frame.ignored]
+    return dataclasses.replace(frame, source_width=width, source_height=height, orientation=back, ignored=1)
 
 
 def place_array(array: Any, placement: Placement) -> Any:
@@ -59,14 +63,14 @@ def place_array(array: Any, placement: Placement) -> Any:
 def frame_of_size(size: tuple[int, int], placement: Placement) -> PixelFrame:
     """The frame that moves a mask of a size (width, height). Raises AnnotationError (``bad_mask``) when none does."""
     frame = placement.frame
-    fits_source, fits_upright = size == frame.source_size, size == frame.upright_size
+    fits_source, fits_upright = size == frame.source_size, size == frame.turned_size
     if not fits_source and not fits_upright:
         width, height = frame.source_size
         raise AnnotationError(
             "bad_mask", f"the mask has {size[0]}x{size[1]} pixels, the image {width}x{height}: they must agree"
         )
     use_upright = placement.is_upright if fits_source and fits_upright else fits_upright
-    return upright_frame(frame) if use_upright else frame
+    return upright_frame(frame) if use_upright else dataclasses.replace(frame, ignored=1)
 
 
 def read_mask(data: bytes, what: str, placement: Placement) -> Any:
@@ -101,9 +105,27 @@ def read_mask(data: bytes, what: str, placement: Placement) -> Any:
     return _as_indices(array, what)
 
 
+def is_deep_head(head: bytes) -> bool | None:
+    """Whether the first :data:`HEAD` bytes are of a PNG of 16 bits; None when they are of no PNG."""
+    if not head.startswith(_PNG) or len(head) < HEAD:
+        return None
+    return head[24] == 16
+
+
+def is_deep(data: bytes) -> bool:
+    """Whether a mask file has values of more than 8 bits. False for what is no mask that can be read."""
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            return image.mode.startswith("I")
+    except (*_DAMAGED, Image.DecompressionBombError):
+        return False
+
+
 def _grey_bits(data: bytes) -> int:
     """Bits of a sample of a grey PNG, of which Pillow stretches 2 and 4 to the range of 8; 0 for any other file."""
-    is_grey_png = data.startswith(b"\x89PNG\r\n\x1a\n") and data[25:26] == b"\0"
+    is_grey_png = data.startswith(_PNG) and data[25:26] == b"\0"
     return data[24] if is_grey_png else 0
 
 

@@ -25,7 +25,7 @@ from beam_tfrecord.errors import AnnotationError
 
 def drawn_size(placement: Placement) -> tuple[int, int]:
     """(width, height) in pixels of the picture that the annotation was drawn in."""
-    return placement.frame.upright_size if placement.is_upright else placement.frame.source_size
+    return placement.frame.turned_size if placement.is_upright else placement.frame.source_size
 
 
 def place_object(item: Object, told: str, placement: Placement) -> Object | None:

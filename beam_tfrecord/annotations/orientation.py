@@ -15,12 +15,12 @@ def annotation_is_upright(
 
     A size that fits one of the two pictures decides. A square image, one turned by 180 degrees or only mirrored, and an
     annotation without a size tell nothing: then the format decides, and without it the annotation is taken to belong to
-    the raster, so that it moves with the pixels.
+    the raster, so that it moves with the pixels. Where the turn is ignored that is no guess: the pixels stay as well.
     """
-    if frame.orientation == 1:
+    if frame.stated_orientation == 1:
         return False, False
     if box_frame != "auto":
         return box_frame == "upright", False
-    if frame.upright_size != frame.source_size and size in (frame.upright_size, frame.source_size):
-        return size == frame.upright_size, False
-    return default == "upright", default is None
+    if frame.turned_size != frame.source_size and size in (frame.turned_size, frame.source_size):
+        return size == frame.turned_size, False
+    return default == "upright", default is None and frame.ignored == 1

@@ -83,8 +83,11 @@ class PanopticKind(AnnotationKind[Panoptic]):
         if len(value.segments) > MAX_OF_8_BITS:
             facets.append(f"{self.name}/many_segments")
         if not value.uri:
-            facets.append(f"{self.name}/partial")
+            facets += self.absence()
         return tuple(facets)
+
+    def absence(self) -> tuple[str, ...]:
+        return (f"{self.name}/partial",)
 
     def labels(self, value: Panoptic) -> Iterable[str]:
         return [segment.name for segment in value.segments]

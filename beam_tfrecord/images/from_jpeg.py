@@ -32,7 +32,7 @@ def convert_jpeg(data: bytes, policy: ImagePolicy) -> StoredImage:
         raise ImageError(code, f"a damaged JPEG: {error}; fetch or export the file again") from None
     height, width, components = header.height, header.width, header.components
     check_pixels(width, height, policy.max_pixels)
-    frame = plan_frame(width, height, header.orientation if policy.orientation == "upright" else 1, policy)
+    frame = plan_frame(width, height, header.orientation, policy)
     notes: Notes | None = None
     if not data.endswith(jpeg.END) or header.is_mpo or header.exif_damaged or header.frame in jpeg.PROGRESSIVE:
         notes = Notes()

@@ -41,7 +41,8 @@ def convert_frame(file: OpenedFile, number: int, policy: ImagePolicy, notes: Not
     """What is stored for one frame of an opened file. Raises ImageError."""
     width, height = file.size(number)
     check_pixels(width, height, policy.max_pixels)
-    orientation = file.orientation(notes) if policy.orientation == "upright" else 1
+    # What cannot be read of an orientation that is ignored is nobody's concern.
+    orientation = file.orientation(notes if policy.orientation == "upright" else Notes())
     frame = plan_frame(width, height, orientation, policy)
     picture = file.picture(number, notes)
     if picture.pixels.shape[:2] != (height, width):

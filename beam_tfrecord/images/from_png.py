@@ -26,7 +26,8 @@ def convert_png(data: bytes, policy: ImagePolicy) -> StoredImage:
     try:
         check_pixels(*png.read_size(data), policy.max_pixels)
         file = png.read_chunks(data)
-        orientation = _orientation(file, notes) if policy.orientation == "upright" else 1
+        # What cannot be read of an orientation that is ignored is nobody's concern.
+        orientation = _orientation(file, notes if policy.orientation == "upright" else Notes())
         frame = plan_frame(file.width, file.height, orientation, policy)
         is_kept = _is_kept(file, frame, policy)
         if policy.validate != "header" or not is_kept:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import PngImagePlugin
 
 from beam_tfrecord.errors import AnnotationError, ImageError
-from beam_tfrecord.geometry import PixelFrame
+from beam_tfrecord.geometry import INVERSE, PixelFrame
 from beam_tfrecord.images import png, tiff
 from beam_tfrecord.images.encode import encode_png
 from beam_tfrecord.images.notes import Notes
@@ -76,18 +76,17 @@ def read_mask(data: bytes, max_pixels: int = DEFAULT_MAX_PIXELS) -> NDArray[Any]
 def place_mask(mask: NDArray[Any], frame: PixelFrame, *, is_upright: bool = False) -> NDArray[Any]:
     """A mask (height, width) of any dtype in the frame of the stored image; what no source pixel falls on is 0.
 
-    is_upright: the mask was drawn on the turned picture, not on the raster of the file. Each stored pixel takes the
-    source pixel that its centre lies in. Raises AnnotationError ``bad_mask`` when the mask is not of the size of the
-    image.
+    is_upright: the mask was drawn on the picture that the file's orientation makes, not on its raster. Each stored
+    pixel takes the source pixel that its centre lies in. Raises AnnotationError ``bad_mask`` when the mask is not
+    of the size of the image.
     """
-    width, height = frame.upright_size if is_upright else frame.source_size
+    width, height = frame.turned_size if is_upright else frame.source_size
     if mask.shape != (height, width):
         raise AnnotationError(
             "bad_mask",
             f"the mask has {mask.shape[1]}x{mask.shape[0]} pixels and the image {width}x{height}; they must be equal",
         )
-    if not is_upright:
-        mask = turn(mask, frame.orientation)
+    mask = turn(mask, INVERSE[frame.ignored] if is_upright else frame.orientation)
     rows, has_row = _sources(frame.height, mask.shape[0], frame.scale_y, frame.offset_y)
     columns, has_column = _sources(frame.width, mask.shape[1], frame.scale_x, frame.offset_x)
     placed = mask[rows[:, None], columns[None, :]]

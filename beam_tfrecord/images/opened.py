@@ -9,10 +9,11 @@ import numpy as np
 from PIL import Image, ImageFile
 
 from beam_tfrecord.errors import ImageError
+from beam_tfrecord.geometry import INVERSE
 from beam_tfrecord.images import codecs, formats, tiff, webp
 from beam_tfrecord.images.exif import ORIENTATION_TAG
 from beam_tfrecord.images.notes import Notes
-from beam_tfrecord.images.orientation import INVERSE, turn
+from beam_tfrecord.images.orientation import turn
 from beam_tfrecord.images.pixels import Picture, from_image
 from beam_tfrecord.images.profile import in_srgb
 from beam_tfrecord.images.render import Origin

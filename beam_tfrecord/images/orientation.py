@@ -6,9 +6,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-# The orientation whose turn takes back that of another one.
-INVERSE = {1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 8, 7: 7, 8: 6}
-
 
 def mirrors(orientation: int) -> tuple[bool, bool]:
     """Whether the turn reverses (columns, rows), after it swapped them for orientations 5 to 8."""

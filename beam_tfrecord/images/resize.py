@@ -31,12 +31,14 @@ class Region(NamedTuple):
 def plan_frame(width: int, height: int, orientation: int, policy: ImagePolicy) -> PixelFrame:
     """The way from a raster of ``width`` x ``height`` to the stored image under ``policy``.
 
-    orientation: the EXIF orientation that is applied (1: none). No side is enlarged unless ``policy.enlarge``; ``pad``
-    then centres the smaller picture, ``crop`` takes what is there, ``exact`` shrinks only the sides that are too long.
+    orientation: the EXIF orientation of the file, which the policy applies or ignores (1: none). No side is enlarged
+    unless ``policy.enlarge``; ``pad`` then centres the smaller picture, ``crop`` takes what is there, ``exact`` shrinks
+    only the sides that are too long.
     """
-    upright_width, upright_height = (height, width) if orientation >= 5 else (width, height)
+    applied, ignored = (orientation, 1) if policy.orientation == "upright" else (1, orientation)
+    upright_width, upright_height = (height, width) if applied >= 5 else (width, height)
     if policy.resize is None:
-        return PixelFrame(width, height, upright_width, upright_height, orientation)
+        return PixelFrame(width, height, upright_width, upright_height, applied, ignored=ignored)
     side_x, side_y = policy.resize if isinstance(policy.resize, tuple) else (policy.resize, policy.resize)
     limit = math.inf if policy.enlarge else 1.0
     scale_x, scale_y = min(limit, side_x / upright_width), min(limit, side_y / upright_height)
@@ -47,7 +49,9 @@ def plan_frame(width: int, height: int, orientation: int, policy: ImagePolicy) -
     side_of = {"crop": _cropped, "pad": _padded}.get(policy.resize_mode, _fitted)
     stored_width, scale_x, offset_x = side_of(upright_width, scale_x, side_x)
     stored_height, scale_y, offset_y = side_of(upright_height, scale_y, side_y)
-    return PixelFrame(width, height, stored_width, stored_height, orientation, scale_x, scale_y, offset_x, offset_y)
+    return PixelFrame(
+        width, height, stored_width, stored_height, applied, scale_x, scale_y, offset_x, offset_y, ignored
+    )
 
 
 def _fitted(length: int, scale: float, side: int) -> tuple[int, float, float]:

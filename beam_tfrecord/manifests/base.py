@@ -4,6 +4,7 @@ A format turns a source into :class:`~beam_tfrecord.elements.Row`\\ s whose ``fi
 file calls them. All values stay text unless the format itself is typed:
 
 ``image``     path or uri of the image as the manifest spells it; absent in a table without images
+``filename``  what the record tells as the image's path, when that is another one
 ``member``    :class:`~beam_tfrecord.elements.Member`, when the image lies in an archive
 ``id``        the row's own id, when there is one
 ``label``     one label (text), or a list of labels
@@ -18,6 +19,9 @@ file calls them. All values stay text unless the format itself is typed:
 ``mask_member``, ``instance_mask_member``   their Members, when they lie in an archive
 ``captions``  list of texts
 ``columns``   mapping of further columns (raw values), for --columns
+``frames``    list of such mappings, one per picture, of a row that is a whole sequence
+``rank``      place among the records of the split, 0 to 2**64 - 1, when the manifest fixes it
+``kinds``     facets (see :meth:`beam_tfrecord.annotations.base.AnnotationKind.facets`) that the dataset has in any case
 """
 
 from __future__ import annotations

@@ -43,8 +43,10 @@ def merge_rows(rows: Sequence[Row]) -> Row | RejectedRow:
                 fields.setdefault(name, []).extend(value)
             elif name == "notes":
                 notes.extend(value)
-            elif name not in fields:
+            elif name not in fields or (name == "mask" and not fields[name]):
                 fields[name] = value
+            elif name == "mask" and not value:  # the cell need not be repeated
+                continue
             elif fields[name] != value:
                 if name in _DECIDING:
                     message = f"{row.origin} gives the image the {name} {value!r}, {first.origin} gave {fields[name]!r}"

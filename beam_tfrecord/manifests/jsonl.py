@@ -67,11 +67,11 @@ class JsonlFormat(ManifestFormat):
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         roles = Roles.from_details(piece.source.details["roles"])
-        items = rows_of_cells(_objects(files, piece), roles)
+        items = rows_of_cells(json_objects(files, piece), roles)
         yield from with_mask_places(items, files, piece.source.base) if roles.mask is not None else items
 
 
-def _objects(files: Files, piece: Piece) -> Objects:
+def json_objects(files: Files, piece: Piece) -> Objects:
     """(origin, object) of each line that is not blank; for one that holds none, a text that says why."""
     uri = piece.source.uri
     lines = TextLines(files, uri, TextForm(**piece.source.details["text"]), piece.start, piece.end)

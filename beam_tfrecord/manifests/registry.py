@@ -74,6 +74,7 @@ FORMATS = Registry(
         "yolo": "yolo:YoloFormat",
         "vertex": "vertex:VertexFormat",
         "openimages": "openimages:OpenImagesFormat",
+        "extracted": "extracted:ExtractedFormat",
         "jsonl": "jsonl:JsonlFormat",
         "parquet": "parquet:ParquetFormat",
         "csv": "table:CsvFormat",

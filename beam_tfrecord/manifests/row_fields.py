@@ -60,7 +60,8 @@ def canonical_fields(cells: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
     """The fields that the columns of a table give, by canonical name.
 
     An absent cell counts as an empty one. An empty split or group is left out; an empty label stays, so that it is
-    told. Raises RowError for a cell that can be no path or label, and for an empty image cell.
+    told, and so does an empty mask, which says that the image has none. Raises RowError for a cell that can be no path
+    or label, and for an empty image cell.
     """
     fields: dict[str, Any] = {}
     if roles.image is not None:
@@ -78,7 +79,9 @@ def canonical_fields(cells: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
         fields["id"] = _text(cells.get(roles.id), roles.id)
     for part, column in roles.texts:
         text = _text(cells.get(column), column)
-        if text:
+        if part == "mask":
+            fields[part] = text if text.strip() else ""
+        elif text:
             fields[part] = text
     if roles.columns:
         fields["columns"] = {name: cells.get(column) for name, column in roles.columns}

@@ -65,6 +65,7 @@ def conversion_file(description: DatasetDescription, files: Iterable[str] = ()) 
             }
             for split, shards in sorted(description.splits.items())
         },
+        **({"staged": dict(description.staged)} if description.staged else {}),
         "labels": list(vocabulary.names),
         "label_offset": vocabulary.offset,
         **({"label_ids": list(vocabulary.ids)} if has_own_ids else {}),

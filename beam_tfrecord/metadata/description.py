@@ -33,7 +33,8 @@ class DatasetDescription:
     are no data. rejected, changed, warnings: counts by code or reason. classes: uses of each label, by split.
     formats: images by ``format/channels/dtype``. rows_by_input: items of each source. options: as they were resolved.
     status: ``published``, ``withheld`` (too many rejects) or ``empty``; of the last two only the staging place tells.
-    has_array_record: whether an ArrayRecord file lies beside each shard.
+    has_array_record: whether an ArrayRecord file lies beside each shard. staged: where the shards of a conversion that
+    is not published lie, by the names that they would get: paths that start from the folder of the metadata.
     statistics: of the records, as :func:`beam_tfrecord.writing.statistics.merge_statistics` gives them.
     """
 
@@ -55,6 +56,7 @@ class DatasetDescription:
     status: str = "published"
     has_array_record: bool = False
     statistics: Mapping[str, Any] = field(default_factory=dict)
+    staged: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def written(self) -> int:

@@ -18,6 +18,19 @@ def label_line(name: str) -> str:
     return name if is_plain else json.dumps(name)
 
 
+def name_of_line(line: str) -> str:
+    """The name that :func:`label_line` wrote as a line."""
+    text = line.strip()
+    if text.startswith('"') and text.endswith('"'):
+        try:
+            name = json.loads(text)
+        except ValueError:
+            return text
+        if isinstance(name, str) and label_line(name) == text:
+            return name
+    return text
+
+
 def labels_file(vocabulary: Vocabulary) -> bytes:
     """labels.txt: the names in id order, one per line; the first has the id ``label_offset`` of conversion.json."""
     return utf8("".join(f"{label_line(name)}\n" for name in vocabulary.names))

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import bisect
+import itertools
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from beam_tfrecord.annotations import feature_keys
+from beam_tfrecord.annotations import KINDS, feature_keys
 from beam_tfrecord.annotations.base import Schema, Vocabulary
 from beam_tfrecord.config import ConvertConfig, ShardConfig
 from beam_tfrecord.errors import ConfigError, ManifestError, nearest
 from beam_tfrecord.manifests.base import Source
 from beam_tfrecord.planning.blocks import REJECTS, BlockItem
-from beam_tfrecord.planning.survey import Hashes, HashSketch, Survey
+from beam_tfrecord.planning.survey import Hashes, HashSketch, SizeSample, Survey
 from beam_tfrecord.splits import split_by_ratio, split_thresholds, stratified_counts
 from beam_tfrecord.storage import public_uri
 
@@ -25,6 +26,7 @@ TABLE_RECORD = 200  # bytes of a record without an image, for the same estimate
 REJECTS_PER_SHARD = 100_000
 
 SizesOf = Callable[[Iterable[str]], Mapping[str, int]]
+DeepKinds = Callable[[Mapping[str, Iterable[SizeSample]]], Collection[str]]
 
 
 @dataclass(frozen=True)
@@ -75,11 +77,12 @@ def plan_dataset(
     fixed_labels: tuple[str, ...] | None,
     config: ConvertConfig,
     sizes_of: SizesOf,
+    deep_kinds: DeepKinds = lambda masks: (),
 ) -> DatasetPlan:
     """Decide the vocabulary, the schema and the shards.
 
-    fixed_labels: the names of --labels. sizes_of: sizes in bytes of those files that exist. Raises ConfigError when an
-    option does not fit the rows.
+    fixed_labels: the names of --labels. sizes_of: sizes in bytes of those files that exist. deep_kinds: the kinds of
+    which some of these masks have more than 8 bits. Raises ConfigError when an option does not fit the rows.
     """
     if not survey.rows:
         places = ", ".join(public_uri(source.uri) for source in sources)
@@ -89,20 +92,25 @@ def plan_dataset(
             "some inputs have images and others are tables without an image column: convert them into datasets of "
             "their own"
         )
-    schema = plan_schema(survey, sources, fixed_labels, config)
+    schema = plan_schema(survey, sources, fixed_labels, config, deep_kinds)
     strata = _stratify(survey, config)
     orders = _orders_by_split(survey, strata, config)
     record_bytes = estimate_record_bytes(known_sizes(survey, sources, config, sizes_of))
     counts = plan_shard_counts(
         {name: sketch.count for name, sketch in orders.items() if name}, record_bytes, config.shards
     )
+    cuts = plan_cuts({name: sketch.count for name, sketch in orders.items() if name}, config.shards)
+    counts.update({name: len(ends) + 1 for name, ends in cuts.items()})
     rejects = orders.get(REJECTS)
     if rejects:
         counts[REJECTS] = -(-rejects.count // REJECTS_PER_SHARD)
     splits = {
-        name: SplitPlan(name, sketch.count, boundaries(sketch, counts[name])) for name, sketch in sorted(orders.items())
+        name: SplitPlan(name, sketch.count, boundaries(sketch, counts[name], cuts.get(name)))
+        for name, sketch in sorted(orders.items())
     }
-    told = replace(survey, orders={}, strata={})  # the hashes have done their work: the plan goes to every worker
+    told = replace(
+        survey, orders={}, strata={}, masks={}
+    )  # the hashes have done their work: the plan goes to every worker
     return DatasetPlan(told, schema, splits, strata, _straddling(orders), record_bytes)
 
 
@@ -111,18 +119,25 @@ def plan_dataset(
 
 
 def plan_schema(
-    survey: Survey, sources: Sequence[Source], fixed_labels: tuple[str, ...] | None, config: ConvertConfig
+    survey: Survey,
+    sources: Sequence[Source],
+    fixed_labels: tuple[str, ...] | None,
+    config: ConvertConfig,
+    deep_kinds: DeepKinds = lambda masks: (),
 ) -> Schema:
-    """The keys and types of every record."""
+    """The keys and types of every record. deep_kinds: as in :func:`plan_dataset`."""
     preset = config.features.keys or ("od" if survey.facets & BOX_FACETS else "imagenet")
     offset = config.labels.label_offset
     if offset is None:
         offset = 1 if preset == "od" else 0
     facets = survey.facets | ({"columns"} if config.manifest.columns else frozenset())
+    facets |= _absences(survey) | _depths(survey, config, deep_kinds)
     raw = config.images.image_format == "raw"
     schema = Schema(
         kinds=tuple(sorted(facets)),
-        vocabulary=plan_vocabulary(survey, sources, fixed_labels, offset, config.labels.keep_category_ids),
+        vocabulary=plan_vocabulary(
+            survey, sources, fixed_labels, offset, config.labels.keep_category_ids, config.labels.label_ids
+        ),
         preset=preset,
         keys=feature_keys(preset, config.features.rename, raw=raw, columns=config.manifest.columns),
         columns=config.manifest.columns,
@@ -134,10 +149,36 @@ def plan_schema(
     return schema
 
 
+def _absences(survey: Survey) -> frozenset[str]:
+    """Facets for the kinds that some pictures have nothing of."""
+    return frozenset(
+        facet
+        for name, count in survey.pictures_with.items()
+        if count < survey.pictures
+        for facet in KINDS[name].absence()
+    )
+
+
+def _depths(survey: Survey, config: ConvertConfig, deep_kinds: DeepKinds) -> frozenset[str]:
+    """Facets for the kinds whose masks are stored with 16 bits."""
+    asked = config.features.mask_bits
+    deep = survey.masks if asked == "16" else deep_kinds(survey.masks) if asked == "auto" and survey.masks else ()
+    return frozenset(f"{kind}/deep" for kind in deep)
+
+
 def plan_vocabulary(
-    survey: Survey, sources: Sequence[Source], fixed: tuple[str, ...] | None, offset: int, keep_category_ids: bool
+    survey: Survey,
+    sources: Sequence[Source],
+    fixed: tuple[str, ...] | None,
+    offset: int,
+    keep_category_ids: bool,
+    fixed_ids: tuple[int, ...] | None = None,
 ) -> Vocabulary:
     """The one vocabulary: the given names, else those that the sources state, else all that occur, by code point."""
+    if fixed is not None and fixed_ids is not None:
+        if len(fixed_ids) != len(fixed):
+            raise ConfigError(f"--label_ids gives {len(fixed_ids)} ids for the {len(fixed)} names of --labels")
+        return Vocabulary(fixed, fixed_ids[0], fixed_ids)
     if fixed is not None:
         return Vocabulary(fixed, offset)
     stated = [source for source in sources if source.labels is not None]
@@ -293,6 +334,19 @@ def plan_shard_counts(records: Mapping[str, int], record_bytes: float, config: S
     return {name: max(1, min(wanted.get(name, by_size[name]), count)) for name, count in records.items()}
 
 
+def plan_cuts(records: Mapping[str, int], config: ShardConfig) -> dict[str, tuple[int, ...]]:
+    """By split that --shard_records names: the number of the first record of each shard but the first."""
+    cuts = {}
+    for name, lengths in config.shard_records or ():
+        if sum(lengths) != records.get(name, 0):
+            raise ConfigError(
+                f"--shard_records places {sum(lengths):,} records in the split {name!r}, which has "
+                f"{records.get(name, 0):,}{nearest(name, set(records) - {name})}"
+            )
+        cuts[name] = tuple(itertools.accumulate(lengths))[:-1]
+    return cuts
+
+
 def _apportion(records: Mapping[str, int], total: int) -> dict[str, int]:
     """``total`` shards shared out by number of records, each split at least one (largest remainders)."""
     names = sorted(records)
@@ -305,13 +359,15 @@ def _apportion(records: Mapping[str, int], total: int) -> dict[str, int]:
     return shares
 
 
-def boundaries(sketch: HashSketch, num_shards: int) -> tuple[int, ...]:
-    """The order hash at which each shard but the first begins: equal numbers of entries in each.
+def boundaries(sketch: HashSketch, num_shards: int, cuts: Sequence[int] | None = None) -> tuple[int, ...]:
+    """The order hash at which each shard but the first begins: equal numbers of entries in each, or cut at ``cuts``.
 
     Copies of one id have one hash and stay together, so that they can be numbered where they are written.
     """
     hashes = sketch.array
     if hashes is None:
         return tuple(2**64 * shard // num_shards for shard in range(1, num_shards))
-    starts = sorted({int(hashes[len(hashes) * shard // num_shards]) for shard in range(1, num_shards)})
+    if cuts is None:
+        cuts = [len(hashes) * shard // num_shards for shard in range(1, num_shards)]
+    starts = sorted({int(hashes[cut]) for cut in cuts})
     return tuple(start for start in starts if start > int(hashes[0]))

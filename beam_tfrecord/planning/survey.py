@@ -63,7 +63,10 @@ def merge_sketches(sketches: Iterable[HashSketch]) -> HashSketch:
 
 
 class SizeSample(NamedTuple):
-    """An image whose size is looked up; the lowest order hashes are the sample, whatever the order of arrival."""
+    """An image whose size is looked up, or a mask whose depth is.
+
+    Those with the lowest order hashes are the sample, whatever the order of arrival.
+    """
 
     order: int
     uri: str
@@ -76,7 +79,9 @@ class Survey:
 
     orders: order hashes by split; the key None holds entries whose split the plan decides. strata: (split hash, order
     hash) of those entries by class, as two sketches. labels: how often each label name is used. problems: the first
-    rejects by origin. rows_by_input: rows by the number of the input.
+    rejects by origin. rows_by_input: rows by the number of the input. pictures: images, frames and table rows;
+    pictures_with: those that have something of a kind of annotation. masks: a sample of the masks of each kind whose
+    depth is looked at.
     """
 
     rows: int = 0
@@ -93,6 +98,9 @@ class Survey:
     problems: tuple[Finding, ...] = ()
     reject_codes: Mapping[str, int] = field(default_factory=dict)
     rows_by_input: Mapping[int, int] = field(default_factory=dict)
+    pictures: int = 0
+    pictures_with: Mapping[str, int] = field(default_factory=dict)
+    masks: Mapping[str, tuple[SizeSample, ...]] = field(default_factory=dict)
 
     @property
     def rejected(self) -> int:
@@ -108,7 +116,9 @@ def merge_surveys(surveys: Iterable[Survey]) -> Survey:
     inputs: Counter[int] = Counter()
     orders: dict[str | None, list[HashSketch]] = {}
     strata: dict[str, list[tuple[HashSketch, HashSketch]]] = {}
+    pictures_with: Counter[str] = Counter()
     for part in parts:
+        pictures_with.update(part.pictures_with)
         labels.update(part.labels)
         codes.update(part.reject_codes)
         inputs.update(part.rows_by_input)
@@ -130,11 +140,21 @@ def merge_surveys(surveys: Iterable[Survey]) -> Survey:
             stratum: (merge_sketches(p[0] for p in pairs), merge_sketches(p[1] for p in pairs))
             for stratum, pairs in strata.items()
         },
-        sample=tuple(heapq.nsmallest(SAMPLE_SIZE, (item for part in parts for item in part.sample), key=_sample_key)),
+        sample=_sampled(item for part in parts for item in part.sample),
         problems=first_findings(finding for part in parts for finding in part.problems),
         reject_codes=dict(codes),
         rows_by_input=dict(inputs),
+        pictures=sum(part.pictures for part in parts),
+        pictures_with=dict(pictures_with),
+        masks={
+            kind: _sampled(item for part in parts for item in part.masks.get(kind, ()))
+            for kind in sorted({kind for part in parts for kind in part.masks})
+        },
     )
+
+
+def _sampled(items: Iterable[SizeSample]) -> tuple[SizeSample, ...]:
+    return tuple(heapq.nsmallest(SAMPLE_SIZE, items, key=_sample_key))
 
 
 def _sample_key(sample: SizeSample) -> tuple[int, str]:
@@ -166,6 +186,9 @@ class BlockBuilder:
         self._orders: dict[str | None, list[int]] = {}
         self._strata: dict[str, tuple[list[int], list[int]]] = {}
         self._sample: list[SizeSample] = []
+        self._masks: dict[str, list[SizeSample]] = {}
+        self._pictures = 0
+        self._pictures_with: Counter[str] = Counter()
         self._problems: list[Finding] = []
 
     def ignore(self, count: int) -> None:
@@ -180,7 +203,7 @@ class BlockBuilder:
             self._add_reject(entry)
             return
         seed = self._config.seed
-        order = order_hash(seed, entry.id)
+        order = entry.rank if entry.rank is not None else order_hash(seed, entry.id)
         labels = self._labels_of(entry)
         self._labels.update(labels)
         stratum, unit, split = "", 0, entry.split
@@ -217,9 +240,14 @@ class BlockBuilder:
         return labels
 
     def _see(self, entry: Entry, order: int) -> None:
+        self._facets.update(entry.kinds)
         for annotations in (entry.annotations, *(frame.annotations for frame in entry.frames)):
+            self._pictures_with.update(annotations.keys())
             for name, value in annotations.items():
                 self._facets.update(KINDS[name].facets(value))
+                for uri, member in KINDS[name].masks(value):
+                    self._sample_mask(name, SizeSample(order, uri, member))
+        self._pictures += len(entry.frames) or 1
         if entry.frames:
             self._kinds_of_item.add("sequence")
             first = entry.frames[0]
@@ -230,7 +258,13 @@ class BlockBuilder:
         else:
             self._kinds_of_item.add("table")
         if len(self._sample) > 8 * SAMPLE_SIZE:
-            self._sample = heapq.nsmallest(SAMPLE_SIZE, self._sample, key=_sample_key)
+            self._sample = list(_sampled(self._sample))
+
+    def _sample_mask(self, kind: str, mask: SizeSample) -> None:
+        masks = self._masks.setdefault(kind, [])
+        masks.append(mask)
+        if len(masks) > 8 * SAMPLE_SIZE:
+            self._masks[kind] = list(_sampled(masks))
 
     def survey(self) -> Survey:
         """The survey of what was added since the last reset."""
@@ -245,10 +279,13 @@ class BlockBuilder:
             labels=dict(self._labels),
             orders={split: _sketch(hashes) for split, hashes in self._orders.items()},
             strata={name: (_sketch(units), _sketch(orders)) for name, (units, orders) in self._strata.items()},
-            sample=tuple(heapq.nsmallest(SAMPLE_SIZE, self._sample, key=_sample_key)),
+            sample=_sampled(self._sample),
             problems=first_findings(self._problems),
             reject_codes=dict(self._codes),
             rows_by_input={self._source: self._rows} if self._rows else {},
+            pictures=self._pictures,
+            pictures_with=dict(self._pictures_with),
+            masks={kind: _sampled(masks) for kind, masks in self._masks.items()},
         )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.config import ConvertConfig, OutputConfig
 from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
 from beam_tfrecord.elements import ShardInfo
 from beam_tfrecord.errors import BeamTfrecordError
@@ -78,15 +78,31 @@ def name_shards(files: Sequence[StagedFile], compression: str) -> list[NamedShar
 def publish_files(
     shards: Sequence[NamedShard], files: Mapping[str, bytes], config: ConvertConfig, storage: Storage
 ) -> None:
-    """Move the shards and write the metadata; the old dataset goes first, ``dataset_info.json`` comes last.
+    """Move the shards and write the metadata: :func:`publish_moves` of a conversion."""
+    moved = [move for shard in shards for move in moves(shard, config.output)]
+    publish_moves(moved, files, token_of(shards), config.output.output, storage)
+
+
+def publish_moves(
+    moved: Sequence[tuple[str, str]],
+    files: Mapping[str, bytes],
+    token: str,
+    output: str,
+    storage: Storage,
+    *,
+    has_report: bool = False,
+) -> None:
+    """Move staged files to their final names and write the metadata; the old dataset goes first,
+    ``dataset_info.json`` comes last.
+
+    moved: (staged uri, final name), shards first. files: metadata by name. token: of what is published. has_report:
+    whether the report is among the files that are moved; otherwise it is made here.
 
     May be broken off anywhere and repeated, in the same run or after ``--resume``: what is deleted is decided once, and
     noted before anything is touched.
     """
-    output = config.output.output
-    names = {*(name for shard in shards for _, name in moves(shard, config)), *files, REPORT}
+    names = {*(name for _, name in moved), *files, REPORT}
     begun = read_publication(storage, output)
-    token = token_of(shards)
     going = set(begun.names)
     if begun.token == token:
         going -= names  # some of these may be the new ones already
@@ -95,22 +111,23 @@ def publish_files(
         write_publication(storage, output, Publication(token, tuple(sorted(names | going))))
     storage.delete([f"{output}/{DATASET_INFO}"])
     storage.delete(f"{output}/{name}" for name in sorted(going - {DATASET_INFO}))
-    for shard in shards:
-        for staged, name in moves(shard, config):
-            storage.rename(staged, f"{output}/{name}")
+    for staged, name in moved:
+        storage.rename(staged, f"{output}/{name}")
     for name in sorted(set(files) - {DATASET_INFO}):
         storage.write_bytes(f"{output}/{name}", files[name])
-    write_report(output, storage)
-    storage.write_bytes(f"{output}/{DATASET_INFO}", files[DATASET_INFO])
+    if not has_report:
+        write_report(output, storage)
+    if DATASET_INFO in files:
+        storage.write_bytes(f"{output}/{DATASET_INFO}", files[DATASET_INFO])
     storage.delete_tree(staging_folder(output))
 
 
-def moves(shard: NamedShard, config: ConvertConfig) -> Iterator[tuple[str, str]]:
+def moves(shard: NamedShard, output: OutputConfig) -> Iterator[tuple[str, str]]:
     """(staged uri, final name) of a shard and of the files that belong to it."""
     yield shard.staged.path, shard.file
-    if config.output.index:
+    if output.index:
         yield shard.staged.index_path, shard.file + INDEX_SUFFIX
-    if config.output.array_record:
+    if output.array_record:
         yield shard.staged.array_record_path, array_record_name(shard.file)
 
 

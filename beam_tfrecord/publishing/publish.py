@@ -6,17 +6,17 @@ sees a part of a dataset. Everything here may run twice (a retried step) with th
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.datasets.published import EMPTY, PUBLISHED, REJECTS_FILE, WARNINGS_FILE, WITHHELD
+from beam_tfrecord.datasets.published import EMPTY, PUBLISHED, REJECTS_FILE, REPORT, WARNINGS_FILE, WITHHELD
 from beam_tfrecord.elements import Finding, ShardInfo
 from beam_tfrecord.job import Job
 from beam_tfrecord.metadata import (
     CONVERSION,
+    STATISTICS,
     DatasetDescription,
     PublishedShard,
     dataset_files,
@@ -32,9 +32,10 @@ from beam_tfrecord.publishing.final_names import (
     name_shards,
     publish_files,
     staged_files,
+    write_report,
 )
 from beam_tfrecord.publishing.leaks import find_copies
-from beam_tfrecord.publishing.summary import SHOWN_REJECTS, Summary, read_summary, summary_from
+from beam_tfrecord.publishing.summary import Summary, read_summary
 from beam_tfrecord.storage import Storage, name_of, public_uri
 from beam_tfrecord.writing.records import record_specs
 from beam_tfrecord.writing.staging import read_lines, staged_shard, staging_folder
@@ -79,9 +80,16 @@ def publish_dataset(
     if status == PUBLISHED:
         publish_files(shards, metadata, config, storage)
     else:
-        for name in (CONVERSION, REJECTS_FILE, WARNINGS_FILE):
-            storage.write_bytes(f"{staging_folder(config.output.output)}/{name}", metadata[name])
-    return summary_from(json.loads(metadata[CONVERSION]), config.output.output, tuple(rejects[:SHOWN_REJECTS]))
+        keep_files(metadata, staging_folder(config.output.output), storage)
+    return read_summary(config.output.output, storage)
+
+
+def keep_files(files: Mapping[str, bytes], staging: str, storage: Storage) -> None:
+    """Write what tells of a conversion that is not published, its report included, beside its staged shards."""
+    for name in (CONVERSION, STATISTICS, REJECTS_FILE, WARNINGS_FILE):
+        storage.write_bytes(f"{staging}/{name}", files[name])
+    storage.delete([f"{staging}/{REPORT}"])  # one of an earlier run would tell of that
+    write_report(staging, storage)
 
 
 def check_conservation(infos: Sequence[ShardInfo], files: Sequence[StagedFile], plan: DatasetPlan) -> None:
@@ -149,10 +157,11 @@ def describe(
     classes = {split: _added_up((info for info in infos if info.split == split), "classes") for split in sorted(splits)}
     formats = _added_up(infos, "formats")
     file_of = {shard.staged.path: shard.file for shard in shards}
+    staging = f"{staging_folder(job.config.output.output)}/"
     return DatasetDescription(
         name=dataset_name(job.config),
         schema=plan.schema,
-        specs=tuple(record_specs(plan.schema, formats)),
+        specs=tuple(record_specs(plan.schema, formats, _added_up(infos, "exceptions"))),
         splits={split: tuple(splits[split]) for split in sorted(splits)},
         compression=job.config.shards.compression,
         rows=sum(info.num_rows for info in infos),
@@ -171,6 +180,7 @@ def describe(
         status=status,
         has_array_record=job.config.output.array_record,
         statistics=merge_statistics((file_of.get(info.path, ""), info.statistics) for info in infos),
+        staged={} if status == PUBLISHED else {file: path.removeprefix(staging) for path, file in file_of.items()},
     )
 
 

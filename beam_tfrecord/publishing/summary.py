@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from beam_tfrecord.datasets.published import REJECTS_FILE, read_conversion
+from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, read_conversion
 from beam_tfrecord.elements import Finding
 from beam_tfrecord.metadata import CONVERSION, read_finding_lines
 from beam_tfrecord.storage import Storage
@@ -20,7 +20,8 @@ SHOWN_REJECTS = 10
 class Summary:
     """How a conversion ended: what the command line tells at the end.
 
-    status: ``published``; ``withheld`` (more rejects than --max_rejects); ``empty`` (no record was written).
+    status: ``published``; ``withheld`` (more rejects than --max_rejects); ``empty`` (no record was written). report:
+    uri of the page about it, '' when there is none.
     """
 
     status: str
@@ -35,6 +36,7 @@ class Summary:
     shards: int
     classes: int
     examples: tuple[Finding, ...] = field(default=())
+    report: str = ""
 
 
 def read_summary(output: str, storage: Storage) -> Summary:
@@ -44,10 +46,16 @@ def read_summary(output: str, storage: Storage) -> Summary:
     conversion = read_conversion(folder, storage)
     rejects = f"{folder}/{REJECTS_FILE}"
     lines = itertools.islice(read_lines(storage, rejects), SHOWN_REJECTS)
-    return summary_from(conversion, output, tuple(read_finding_lines(lines, rejects)))
+    report = f"{folder}/{REPORT}"
+    return summary_from(
+        conversion,
+        output,
+        tuple(read_finding_lines(lines, rejects)),
+        report if storage.is_file(report) else "",
+    )
 
 
-def summary_from(conversion: Mapping[str, Any], output: str, examples: tuple[Finding, ...]) -> Summary:
+def summary_from(conversion: Mapping[str, Any], output: str, examples: tuple[Finding, ...], report: str) -> Summary:
     """The summary that a conversion.json tells."""
     splits = conversion["splits"]
     return Summary(
@@ -63,4 +71,5 @@ def summary_from(conversion: Mapping[str, Any], output: str, examples: tuple[Fin
         shards=sum(len(split["shards"]) for split in splits.values()),
         classes=len(conversion["labels"]),
         examples=examples,
+        report=report,
     )

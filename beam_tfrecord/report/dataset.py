@@ -48,6 +48,7 @@ class Dataset:
     has_metadata: the first. statistics: as :func:`beam_tfrecord.writing.statistics.merge_statistics` gives them.
     rejects: the first :data:`MAX_REJECTS`, some of each code. warnings: the first few of each code. columns: of a
     table. scan: when records were read for the statistics or the columns. compressed: names of the shards that are.
+    places: uris of those that do not lie in the folder under their names.
     """
 
     folder: str
@@ -60,6 +61,11 @@ class Dataset:
     columns: Mapping[str, ColumnSummary] = field(default_factory=dict)
     scan: ScanNote | None = None
     compressed: frozenset[str] = frozenset()
+    places: Mapping[str, str] = field(default_factory=dict)
+
+    def uri_of(self, file: str) -> str:
+        """Where a shard lies."""
+        return self.places.get(file, f"{self.folder}/{file}")
 
 
 def load_dataset(folder: str, storage: Storage) -> Dataset:
@@ -79,14 +85,19 @@ def _own_dataset(folder: str, conversion: Mapping[str, Any], storage: Storage) -
         total = int(conversion["written"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DatasetError(f"{folder}/{CONVERSION} is damaged ({type(error).__name__}: {error})") from None
-    shards = [ShardFile(shard.file, split) for split, own in facts.splits.items() for shard in own]
+    places = _staged_places(folder, conversion)
+    shards = [
+        ShardFile(shard.file, split, places.get(shard.file, f"{folder}/{shard.file}"))
+        for split, own in facts.splits.items()
+        for shard in own
+    ]
     uri = f"{folder}/{STATISTICS}"
     statistics = _checked(read_object(uri, storage), uri) if storage.is_file(uri) else {}
     is_counted = "images" in statistics
     is_table = not conversion.get("image_formats")
     scan = None
     if not _has_samples(statistics) or is_table:
-        scan = scan_dataset(folder, shards, storage, reader, TABLE_RECORDS if is_table else MAX_RECORDS)
+        scan = scan_dataset(shards, storage, reader, TABLE_RECORDS if is_table else MAX_RECORDS)
         statistics = {**scan.statistics, **statistics, "samples": scan.statistics["samples"]}
     return Dataset(
         folder=folder,
@@ -104,7 +115,20 @@ def _own_dataset(folder: str, conversion: Mapping[str, Any], storage: Storage) -
         columns=scan.columns.by_key if scan else {},
         scan=_note_of(scan, total) if scan and (is_table or not is_counted) else None,
         compressed=frozenset(shard.file for shard in shards if facts.compression != "none"),
+        places=places,
     )
+
+
+def _staged_places(folder: str, conversion: Mapping[str, Any]) -> dict[str, str]:
+    """Where the shards of a conversion that is not published lie: always in the staging place itself."""
+    staged = conversion.get("staged")
+    if not isinstance(staged, Mapping):
+        return {}
+    return {
+        file: f"{folder}/{path}"
+        for file, path in staged.items()
+        if isinstance(path, str) and not path.startswith("/") and ".." not in path.split("/")
+    }
 
 
 def _checked(statistics: dict[str, Any], uri: str) -> dict[str, Any]:
@@ -123,8 +147,10 @@ def _has_samples(statistics: Mapping[str, Any]) -> bool:
 
 def _foreign_dataset(folder: str, storage: Storage) -> Dataset:
     """TFRecord files without our metadata: names and sizes, and what reading some of the records tells."""
-    shards = [ShardFile(file.name, file.split or UNNAMED_SPLIT) for file in find_files([folder], storage).files]
-    scan = scan_dataset(folder, shards, storage)
+    shards = [
+        ShardFile(file.name, file.split or UNNAMED_SPLIT, file.uri) for file in find_files([folder], storage).files
+    ]
+    scan = scan_dataset(shards, storage)
     sizes = storage.sizes(f"{folder}/{shard.file}" for shard in shards)
     is_complete = len(scan.complete) == len(shards)
     splits: dict[str, dict[str, Any]] = {}

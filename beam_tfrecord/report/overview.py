@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from beam_tfrecord.datasets.published import EMPTY, PUBLISHED, WITHHELD
 from beam_tfrecord.report.charts import Part, stacked_bar
 from beam_tfrecord.report.classes import ClassBalance, split_style
 from beam_tfrecord.report.dataset import Dataset
@@ -163,8 +164,8 @@ def shard_rows(conversion: Mapping[str, Any]) -> list[ShardRow]:
 # Notices
 
 
-def notices(dataset: Dataset, balance: ClassBalance) -> list[Notice]:
-    """What is worth a look, the most important first."""
+def notices(dataset: Dataset, balance: ClassBalance, *, has_pictures: bool = True) -> list[Notice]:
+    """What is worth a look, the most important first. has_pictures: whether any sample picture is shown."""
     conversion = dataset.conversion
     found = [*_status(conversion), *_about_rejects(conversion), *_about_leaks(conversion), *_about_classes(balance)]
     if dataset.scan is not None and dataset.scan.records != dataset.scan.total:
@@ -176,6 +177,8 @@ def notices(dataset: Dataset, balance: ClassBalance) -> list[Notice]:
                 style="info",
             )
         )
+    if not has_pictures and conversion.get("status", PUBLISHED) == WITHHELD and conversion.get("image_formats"):
+        found.append(Notice("No pictures are shown: the staged shards are not there any more.", style="info"))
     if dataset.scan is not None and dataset.scan.damaged:
         names = ", ".join(shorten(clean(name), 60) for name in dataset.scan.damaged[:NAMED])
         files = plural(len(dataset.scan.damaged), "file")
@@ -193,8 +196,18 @@ def notices(dataset: Dataset, balance: ClassBalance) -> list[Notice]:
 
 
 def _status(conversion: Mapping[str, Any]) -> Iterator[Notice]:
-    if conversion.get("status", "published") != "published":
-        yield Notice("This conversion was not published: see its rejects.", "rejects", "bad")
+    status = conversion.get("status", PUBLISHED)
+    if status == EMPTY:
+        yield Notice("This conversion was not published: no row could be converted.", "rejects", "bad")
+    elif status == WITHHELD:
+        limit = conversion.get("options", {}).get("max_rejects")
+        told = percent(limit) if isinstance(limit, float) else f"{limit:,}" if isinstance(limit, int) else ""
+        yield Notice(
+            f"This conversion was not published: more rows were rejected than --max_rejects {told} allows. To publish "
+            "it all the same, run the same command with --resume --max_rejects 100%.",
+            "rejects",
+            "bad",
+        )
 
 
 def _about_rejects(conversion: Mapping[str, Any]) -> Iterator[Notice]:

@@ -11,6 +11,7 @@ from typing import Any
 from beam_tfrecord.report import details, findings, images, overview
 from beam_tfrecord.report.classes import class_balance
 from beam_tfrecord.report.dataset import Dataset
+from beam_tfrecord.report.overlays import style_rules
 from beam_tfrecord.report.pictures import Pictures, box_styles
 from beam_tfrecord.report.text import clean, shorten
 from beam_tfrecord.writing.statistics import MIN_SAMPLES
@@ -34,7 +35,7 @@ def page_values(dataset: Dataset, pictures: Pictures) -> dict[str, Any]:
         "facts": _head_facts(dataset),
         "has_metadata": dataset.has_metadata,
         "tiles": overview.tiles(dataset, balance),
-        "notices": overview.notices(dataset, balance),
+        "notices": overview.notices(dataset, balance, has_pictures=pictures.has_any),
         "rows": overview.row_bar(conversion) if dataset.has_metadata else None,
         "conversion": conversion,
         "inputs": overview.input_rows(conversion),
@@ -48,6 +49,7 @@ def page_values(dataset: Dataset, pictures: Pictures) -> dict[str, Any]:
         "other_sizes": other_sizes,
         "object_charts": images.object_charts(objects) if objects and objects["share"]["count"] else [],
         "pictures": pictures,
+        "drawings": "Annotations" if pictures.has_overlays else "Boxes" if pictures.has_boxes else "",
         "picture_groups": _picture_groups(dataset, pictures),
         "changes": findings.change_reasons(dataset, pictures),
         "warnings": findings.warning_reasons(dataset, pictures),
@@ -106,7 +108,8 @@ def render_page(values: dict[str, Any]) -> bytes:
     """The page as UTF-8. Every value is escaped; the script is allowed by its hash, and nothing can be loaded."""
     script = _part("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    text: str = _template().render(**values, script=script, script_hash=f"sha256-{digest}", style=_part("report.css"))
+    style = f"{style_rules()}\n{_part('report.css')}"
+    text: str = _template().render(**values, script=script, script_hash=f"sha256-{digest}", style=style)
     return text.lstrip().encode("utf-8", "backslashreplace")
 
 

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from beam_tfrecord.datasets.record_view import view_record
 from beam_tfrecord.report.dataset import Dataset
+from beam_tfrecord.report.overlays import STYLE_COLOURS, Overlay, make_overlay
 from beam_tfrecord.report.samples import SamplePlace, make_from_records
-from beam_tfrecord.report.text import clean, shorten
+from beam_tfrecord.report.text import clean, plural, shorten
 from beam_tfrecord.report.thumbnails import NoThumbnailError, Thumbnail, make_thumbnail
 from beam_tfrecord.report.views import Content, ContentReader
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.writing.statistics import SAMPLE_GROUPS
 
-BUDGET = 1_200_000  # characters of all pictures with their boxes
-COLOURS = 8  # of boxes, in the style sheet
+BUDGET = 1_200_000  # characters of all pictures with what lies on them
 _BOX_MARKUP = 120  # characters of a box on the page
 MAX_BOXES = 60  # drawn on one picture
 SHOWN_WIDTH, SHOWN_HEIGHT = 156, 102  # pixels that a picture has at most on the page
+_FINER = 4 / 3  # pixels of an overlay to one on the page, as thumbnails have them
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,10 @@ class BoxMark:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A sample picture. width, height: as it is shown. caption: short; title: everything there is to say."""
+    """A sample picture. width, height: as it is shown. caption: short; title: everything there is to say.
+
+    overlay: data URI of a transparent picture with its masks and keypoints, '' when it has none.
+    """
 
     uri: str
     width: int
@@ -45,6 +49,7 @@ class Picture:
     boxes: tuple[BoxMark, ...]
     caption: str
     title: str
+    overlay: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,9 +66,20 @@ class Pictures:
     left_out: int = 0
 
     @property
+    def has_any(self) -> bool:
+        return any(True for _ in self._shown)
+
+    @property
     def has_boxes(self) -> bool:
-        shown = itertools.chain(self.unlabelled, *self.classes.values(), *self.changed.values())
-        return any(picture.boxes for picture in shown)
+        return any(picture.boxes for picture in self._shown)
+
+    @property
+    def has_overlays(self) -> bool:
+        return any(picture.overlay for picture in self._shown)
+
+    @property
+    def _shown(self) -> Iterator[Picture]:
+        return itertools.chain(self.unlabelled, *self.classes.values(), *self.changed.values())
 
 
 Group = tuple[str, str]  # kind and name: ("classes", "cat"), ("changed", "resized")
@@ -74,7 +90,7 @@ def draw_pictures(dataset: Dataset, storage: Storage, budget: int = BUDGET) -> P
     wanted = _sampled_places(dataset)
     style_of = box_styles(dataset.conversion.get("labels", []))
     drawn = make_from_records(
-        dataset.folder,
+        dataset.uri_of,
         {place for places in wanted.values() for place in places},
         storage,
         lambda file: file in dataset.compressed,
@@ -118,7 +134,7 @@ def _within_budget(
             picture = drawn.get(places[rank]) if rank < len(places) else None
             if picture is None:
                 continue
-            used += len(picture.uri) + _BOX_MARKUP * len(picture.boxes)
+            used += len(picture.uri) + len(picture.overlay) + _BOX_MARKUP * len(picture.boxes)
             if used > budget:
                 left_out += 1
             else:
@@ -139,6 +155,8 @@ def draw_record(data: bytes, reader: ContentReader, style_of: Callable[[str], in
         return None
     scale = min(SHOWN_WIDTH / thumbnail.width, SHOWN_HEIGHT / thumbnail.height)
     width, height = (max(1, round(side * scale)) for side in (thumbnail.width, thumbnail.height))
+    finer = round(width * _FINER), round(height * _FINER)
+    overlay = make_overlay(content.pictures[0], reader.keys, reader.names, style_of, finer)
     boxes = tuple(
         BoxMark(
             round(box.xmin * width, 1),
@@ -150,7 +168,15 @@ def draw_record(data: bytes, reader: ContentReader, style_of: Callable[[str], in
         )
         for box in content.pictures[0].boxes[:MAX_BOXES]
     )
-    return Picture(thumbnail.uri, width, height, boxes, _caption(content, thumbnail), _title(content, thumbnail))
+    return Picture(
+        thumbnail.uri,
+        width,
+        height,
+        boxes,
+        _caption(content, thumbnail),
+        _title(content, thumbnail, overlay),
+        overlay.uri if overlay is not None else "",
+    )
 
 
 def _caption(content: Content, thumbnail: Thumbnail) -> str:
@@ -163,14 +189,25 @@ def _caption(content: Content, thumbnail: Thumbnail) -> str:
     return " · ".join(parts)
 
 
-def _title(content: Content, thumbnail: Thumbnail) -> str:
+def _title(content: Content, thumbnail: Thumbnail, overlay: Overlay | None) -> str:
     lines = [shorten(clean(content.source_id), 300), _caption(content, thumbnail)]
     if content.labels:
         lines.append("label " + shorten(", ".join(map(clean, content.labels)), 300))
+    if overlay is not None:
+        lines.append(_drawn(overlay))
     return "\n".join(line for line in lines if line)
+
+
+def _drawn(overlay: Overlay) -> str:
+    parts = [plural(overlay.masks, "mask")] if overlay.masks else []
+    if overlay.points:
+        parts.append(f"keypoints of {plural(overlay.points, 'object')}")
+    if overlay.has_classes:
+        parts.append("a mask of the whole image")
+    return ", ".join(parts)
 
 
 def box_styles(labels: Iterable[str]) -> Callable[[str], int]:
     """The colour of each class: its place in the vocabulary."""
-    places = {label: place % COLOURS for place, label in enumerate(labels)}
+    places = {label: place % len(STYLE_COLOURS) for place, label in enumerate(labels)}
     return lambda name: places.get(name, 0)

@@ -35,7 +35,7 @@ class SamplePlace:
 
 
 def make_from_records(
-    folder: str,
+    uri_of: Callable[[str], str],
     places: Iterable[SamplePlace],
     storage: Storage,
     is_compressed: Callable[[str], bool],
@@ -43,6 +43,7 @@ def make_from_records(
 ) -> dict[SamplePlace, Made]:
     """What ``make`` makes of each record, in several threads, a few records in memory at a time.
 
+    uri_of: where a file lies.
     Left out is a record that cannot be read (any more), is too large, or lies too far inside of a compressed file, and
     one of which ``make`` makes None.
     """
@@ -54,11 +55,11 @@ def make_from_records(
             packed.setdefault(place.file, []).append(place)
 
     def from_plain(place: SamplePlace) -> list[tuple[SamplePlace, Made | None]]:
-        data = _record_at(f"{folder}/{place.file}", place, storage)
+        data = _record_at(uri_of(place.file), place, storage)
         return [(place, make(data) if data is not None else None)]
 
     def from_packed(file: str) -> list[tuple[SamplePlace, Made | None]]:
-        return [(place, make(data)) for place, data in _records_of(f"{folder}/{file}", packed[file], storage)]
+        return [(place, make(data)) for place, data in _records_of(uri_of(file), packed[file], storage)]
 
     with ThreadPoolExecutor(THREADS, thread_name_prefix="report") as pool:
         results = [*pool.map(from_plain, plain), *pool.map(from_packed, packed)]

@@ -26,10 +26,11 @@ _HEAD = 1 << 16  # bytes that tell the compression of a file
 
 @dataclass(frozen=True, slots=True)
 class ShardFile:
-    """A shard to look into."""
+    """A shard to look into. uri: where it lies."""
 
     file: str
     split: str
+    uri: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,6 @@ class Scan:
 
 
 def scan_dataset(
-    folder: str,
     shards: Sequence[ShardFile],
     storage: Storage,
     reader: ContentReader | None = None,
@@ -78,11 +78,10 @@ def scan_dataset(
     share = -(-max_records // max(1, len(shards)))
     bytes_share = max_bytes // max(1, len(shards))
     for shard in shards:
-        uri = f"{folder}/{shard.file}"
         try:
-            if _is_compressed(uri, storage):
+            if _is_compressed(shard.uri, storage):
                 scan.compressed.add(shard.file)
-            for record in _first_records(uri, storage, share, bytes_share):
+            for record in _first_records(shard.uri, storage, share, bytes_share):
                 if record is None:
                     scan.complete.add(shard.file)
                     break

@@ -29,7 +29,10 @@ class BoxView:
 
 @dataclass(frozen=True, slots=True)
 class PictureView:
-    """A stored picture. data: an encoded image, or with ``shape`` (height, width, channels) raw pixels of ``dtype``."""
+    """A stored picture. data: an encoded image, or with ``shape`` (height, width, channels) raw pixels of ``dtype``.
+
+    features: all that the record tells of it, by key.
+    """
 
     data: bytes
     boxes: tuple[BoxView, ...] = ()
@@ -37,6 +40,7 @@ class PictureView:
     dtype: str = "uint8"
     width: int = 0
     height: int = 0
+    features: Features = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class ContentReader:
         if not isinstance(data, bytes) or not data:
             return None
         dtype = next(iter(self.texts(features, "dtype")), "uint8")
-        return PictureView(data, self._boxes(features), shape, dtype, width, height)
+        return PictureView(data, self._boxes(features), shape, dtype, width, height, features)
 
     def _boxes(self, features: Features) -> tuple[BoxView, ...]:
         rows = self.values(features, "bbox")

@@ -21,6 +21,7 @@ from beam_tfrecord.verifying.objects import box_rows
 from beam_tfrecord.verifying.pictures import DECODABLE, single
 
 MAX_FRAMES = 12  # of one sequence
+_DEEP_VOID = 0xFFFF  # of masks of 16 bits: no class
 _CHECKER = 8  # pixels of a square of the pattern that stands for transparency
 _DTYPES = {"uint8": "u1", "uint16": "<u2"}
 
@@ -95,7 +96,7 @@ def _with_image_key(frame: Frame, keys: Mapping[str, str]) -> Mapping[str, str]:
 def _drawn(
     frame: Frame, keys: Mapping[str, str], names: Mapping[int, str], max_side: int, where: str, picked: PickedRecord
 ) -> DrawnPicture:
-    objects = (*_objects(frame, keys, names, max_side), *_segments(frame, keys, names, max_side))
+    objects, classes = frame_annotations(frame, keys, names, max_side)
     title = " · ".join(filter(None, (_title(frame, keys, names, objects), where)))
     subtitle = _text(frame, keys.get("filename")) or _text(frame, keys.get("source_id")) or f"record {picked.number}"
     if not title:
@@ -105,9 +106,18 @@ def _drawn(
         image = _image(frame, keys)
     except DECODE_ERRORS as error:
         return DrawnPicture(None, (4, 3), title, subtitle, trouble=str(error) or type(error).__name__)
-    return DrawnPicture(
-        _shrunk(_as_rgb(image), max_side), image.size, title, subtitle, objects, _classes(frame, keys, max_side)
-    )
+    return DrawnPicture(_shrunk(_as_rgb(image), max_side), image.size, title, subtitle, objects, classes)
+
+
+def frame_annotations(
+    frame: Frame, keys: Mapping[str, str], names: Mapping[int, str], max_side: int
+) -> tuple[tuple[DrawnObject, ...], Image.Image | None]:
+    """(objects, mask of the whole image or None) of one picture, as :class:`DrawnPicture` has them.
+
+    keys: logical name -> key. names: label name by id. max_side: masks are shrunk until no side is longer.
+    """
+    objects = (*_objects(frame, keys, names, max_side), *_segments(frame, keys, names, max_side))
+    return objects, _classes(frame, keys, max_side)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -164,7 +174,22 @@ def _shrunk(image: Image.Image, max_side: int, how: Image.Resampling = Image.Res
 
 
 def _mask(data: object, max_side: int) -> Image.Image | None:
-    """A mask by its values; None for an empty or damaged one."""
+    """A mask by its values, 8 bits; None for an empty or damaged one.
+
+    Deeper values are counted round through those of 8 bits that mean neither nothing (0) nor void (255), so that
+    neighbours keep different values.
+    """
+    image = _mask_values(data, max_side)
+    if image is None or image.mode == "L":
+        return image
+    values = np.asarray(image)
+    return Image.fromarray(
+        np.where((values == 0) | (values == _DEEP_VOID), values, (values - 1) % 254 + 1).astype("u1")
+    )
+
+
+def _mask_values(data: object, max_side: int) -> Image.Image | None:
+    """A mask by its values, mode L or I; None for an empty or damaged one."""
     if not isinstance(data, bytes) or not data:
         return None
     try:
@@ -173,9 +198,11 @@ def _mask(data: object, max_side: int) -> Image.Image | None:
             image: Image.Image = file.copy()
     except DECODE_ERRORS:
         return None
-    if image.mode not in ("L", "P", "1"):
-        image = Image.fromarray((np.asarray(image.convert("I")) % 256).astype(np.uint8))
-    return _shrunk(image.convert("L") if image.mode == "1" else image, max_side, Image.Resampling.NEAREST)
+    if image.mode == "P":
+        image = Image.fromarray(np.asarray(image))
+    elif image.mode != "L":
+        image = image.convert("I" if image.mode.startswith("I") else "L")
+    return _shrunk(image, max_side, Image.Resampling.NEAREST)
 
 
 def _classes(frame: Frame, keys: Mapping[str, str], max_side: int) -> Image.Image | None:
@@ -210,7 +237,7 @@ def _objects(frame: Frame, keys: Mapping[str, str], names: Mapping[int, str], ma
 
 def _segments(frame: Frame, keys: Mapping[str, str], names: Mapping[int, str], max_side: int) -> Iterator[DrawnObject]:
     """The segments of a panoptic picture, each as an object with a mask."""
-    numbers = _mask(single(frame, keys.get("panoptic_instance_mask")), max_side)
+    numbers = _mask_values(single(frame, keys.get("panoptic_instance_mask")), max_side)
     if numbers is None:
         return
     values = np.asarray(numbers)
@@ -220,10 +247,10 @@ def _segments(frame: Frame, keys: Mapping[str, str], names: Mapping[int, str], m
 
 
 def _points(frame: Frame, keys: Mapping[str, str], objects: int) -> list[tuple[tuple[float, float, int], ...]]:
-    across, down = _list(frame, keys.get("keypoint_x")), _list(frame, keys.get("keypoint_y"))
+    across, down = _numbers(frame, keys.get("keypoint_x")), _numbers(frame, keys.get("keypoint_y"))
     if not objects or len(across) != len(down) or len(across) % objects:
         return []
-    visible = _list(frame, keys.get("keypoint_visibility"))
+    visible = _numbers(frame, keys.get("keypoint_visibility"))
     visible = visible if len(visible) == len(across) else [2] * len(across)
     each = len(across) // objects
     every = list(zip(across, down, visible, strict=True))
@@ -233,6 +260,11 @@ def _points(frame: Frame, keys: Mapping[str, str], objects: int) -> list[tuple[t
 def _list(frame: Frame, key: str | None) -> list[Any]:
     feature = frame.get(key) if key else None
     return list(feature.values) if feature is not None else []
+
+
+def _numbers(frame: Frame, key: str | None) -> list[Any]:
+    feature = frame.get(key) if key else None
+    return list(feature.values) if feature is not None and feature.dtype != "bytes" else []
 
 
 def _decoded(value: object) -> str:

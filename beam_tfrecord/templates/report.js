@@ -28,8 +28,8 @@
   }
   for (const choice of all("[data-choose]")) choice.addEventListener("change", () => filter(choice.dataset.choose));
 
-  document.getElementById("show-boxes")?.addEventListener("change", (event) => {
-    document.body.classList.toggle("no-boxes", !event.target.checked);
+  document.getElementById("show-drawings")?.addEventListener("change", (event) => {
+    document.body.classList.toggle("no-drawings", !event.target.checked);
   });
 
   // Tabs, after the pattern of the ARIA authoring practices: arrows, Home and End move between them.

@@ -12,6 +12,7 @@ from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.manifests.base import Source
 from beam_tfrecord.planning.blocks import BlockItem, pack_block, unpack_block
 from beam_tfrecord.planning.dataset_plan import DatasetPlan, plan_dataset
+from beam_tfrecord.planning.mask_depth import deep_kinds
 from beam_tfrecord.planning.survey import Survey, merge_surveys
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.reading import Block
@@ -62,7 +63,9 @@ class PlanDataset(beam.PTransform):
         config, sources, fixed_labels, storage = self._config, self._sources, self._fixed_labels, self._storage
 
         def plan(survey: Survey) -> DatasetPlan:
-            return plan_dataset(survey, sources, fixed_labels, config, storage.sizes)
+            return plan_dataset(
+                survey, sources, fixed_labels, config, storage.sizes, lambda masks: deep_kinds(masks, storage)
+            )
 
         return (
             blocks

@@ -21,6 +21,7 @@ from beam_tfrecord.verifying.identities import shared_ids
 from beam_tfrecord.verifying.records import NOT_A_MESSAGE
 from beam_tfrecord.verifying.shards import ShardReport
 from beam_tfrecord.verifying.tfds_info import TfdsInfo, read_tfds_info
+from beam_tfrecord.verifying.twins import COMPARED, SKIPPED
 from beam_tfrecord.writing.staging import staging_folder
 
 TABLE_ID = "row-"  # starts the id of a table's row that has none of its own; equal rows share it
@@ -182,6 +183,12 @@ def _notes_about(reports: Sequence[ShardReport], found: FoundFiles) -> Iterator[
     if found.facts is None:
         for compression, count in sorted(packed.items()):
             yield f"{count:,} of {len(reports):,} files are compressed with {compression}"
+    skipped = sum(report.twin == SKIPPED for report in reports)
+    if skipped:
+        yield (
+            f"{skipped:,} ArrayRecord file{'s' * (skipped != 1)} beside the shards were not looked into: that needs "
+            "the package array_record (pip install 'beam-tfrecord[array_record]')"
+        )
     if found.facts is not None and not found.folder:
         yield "only the files named were checked, not the dataset that they belong to"
 
@@ -202,6 +209,8 @@ def _checked(reports: Sequence[ShardReport], found: FoundFiles) -> Iterator[str]
         yield "boxes and keypoints"
     if any(report.has_index for report in reports):
         yield "index files"
+    if any(report.twin == COMPARED for report in reports):
+        yield "ArrayRecord files"
     if found.facts is not None and found.folder:
         yield "metadata"
         yield "files in the folder"

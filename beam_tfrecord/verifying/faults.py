@@ -19,6 +19,7 @@ FAULT_CODES: Mapping[str, str] = MappingProxyType(
         "wrong_checksum": "The bytes of a file have another crc32c than the metadata states.",
         "wrong_count": "A file, split or class has another number of records than the metadata states.",
         "wrong_index": "An index file does not lead to the records of its shard.",
+        "wrong_twin": "An ArrayRecord file does not hold the records of its shard.",
         "damaged_record": "A record's length or data has a wrong checksum, or the file ends inside of it.",
         "no_example": "The bytes of a record are neither a tf.train.Example nor a tf.train.SequenceExample.",
         "wrong_features": "A record lacks a feature, has one too many, or one of another type or length than stated.",
@@ -48,8 +49,8 @@ class Fault:
     """Something wrong with a dataset, and where.
 
     file: name of the file. record: number of the record in it, from 0; None for the file as a whole. offset: where that
-    record starts, in bytes from the start of the (decompressed) file; None as above. code: one of
-    :data:`FAULT_CODES`. cause: for a person.
+    record starts, in bytes from the start of the (decompressed) file; None as above, and in ArrayRecord files. code:
+    one of :data:`FAULT_CODES`. cause: for a person.
     """
 
     file: str
@@ -63,8 +64,9 @@ class Fault:
             raise ValueError(f"{self.code!r} is not listed in FAULT_CODES")
 
     def __str__(self) -> str:
-        place = "" if self.record is None else f" record {self.record} at byte {self.offset}:"
-        return f"{self.file}:{place} {self.cause}"
+        place = "" if self.record is None else f" record {self.record}"
+        place += "" if self.offset is None else f" at byte {self.offset}"
+        return f"{self.file}:{place and place + ':'} {self.cause}"
 
 
 @dataclass

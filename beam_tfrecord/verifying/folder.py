@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
@@ -39,13 +39,21 @@ def own_names(facts: DatasetFacts) -> set[str]:
     }
 
 
+def stated_twins(facts: DatasetFacts) -> set[str]:
+    """Names of the ArrayRecord files that a dataset was made with."""
+    options = facts.conversion.get("options")
+    if not isinstance(options, Mapping) or options.get("array_record") is not True:
+        return set()
+    return {array_record_name(name) for name in shard_names(facts) if parse_shard_name(name) is not None}
+
+
 def check_files(names: Iterable[str], facts: DatasetFacts) -> Iterator[Fault]:
     """Files that are missing or left over. names: of everything in the folder; those of folders end in ``/``.
 
     Missing shards are not told here: whoever opens them does.
     """
     present = set(names)
-    stated = {str(name) for name in facts.conversion.get("files") or ()} | {DATASET_INFO}
+    stated = {str(name) for name in facts.conversion.get("files") or ()} | {DATASET_INFO} | stated_twins(facts)
     for name in sorted(stated - present):
         last = ", which comes last: the publication did not end" if name == DATASET_INFO else ""
         yield Fault(name, None, None, "missing_file", f"the file is not there{last}")

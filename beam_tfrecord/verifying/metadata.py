@@ -14,7 +14,7 @@ from beam_tfrecord.metadata import CONVERSION, DATASET_INFO
 from beam_tfrecord.metadata.labels import label_line
 from beam_tfrecord.metadata.text import utf8
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.tfrecord import parse_shard_name
+from beam_tfrecord.tfrecord import array_record_name, parse_shard_name
 from beam_tfrecord.verifying.faults import Fault
 from beam_tfrecord.verifying.shards import ShardReport
 from beam_tfrecord.verifying.tfds_info import TfdsInfo, read_json, read_tfds_info
@@ -129,10 +129,13 @@ def check_tfds(facts: DatasetFacts, folder: str, storage: Storage) -> Iterator[F
         yield _fault(DATASET_INFO, f"it has the splits {_listed(info.splits)}, but {CONVERSION} has {_listed(stated)}")
     for split in sorted(set(info.splits) & set(stated)):
         own, shards = info.splits[split], stated[split]
+        files = [shard.file for shard in shards]
+        if info.file_format == "array_record":  # where the shards are compressed, only their twins can be loaded
+            files = list(map(array_record_name, files))
         numbers = (
             ("shardLengths", list(own.lengths), [shard.records for shard in shards]),
             ("numBytes", own.num_bytes, sum(shard.payload_bytes for shard in shards)),
-            ("filepathTemplate", list(own.files), [shard.file for shard in shards]),
+            ("filepathTemplate", list(own.files), files),
         )
         for name, found, expected in numbers:
             if found != expected:

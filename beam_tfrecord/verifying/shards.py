@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -10,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
 from beam_tfrecord.datasets.shard_files import ShardFile
-from beam_tfrecord.storage import Storage
+from beam_tfrecord.storage import Storage, name_of
 from beam_tfrecord.tfrecord import Record, RecordFault, detect_compression, scan_records
 from beam_tfrecord.verifying.faults import Fault, FaultLog, Problem
 from beam_tfrecord.verifying.indexes import IndexComparison
 from beam_tfrecord.verifying.measured import MeasuredFile
 from beam_tfrecord.verifying.records import NOT_A_MESSAGE, CheckedRecord, RecordRules
+from beam_tfrecord.verifying.twins import COMPARED, SKIPPED, can_compare, open_twin, twin_of
 from beam_tfrecord.writing.progress import Progress
 from beam_tfrecord.writing.read_ahead import ordered_map
 
@@ -35,7 +37,7 @@ class ShardReport:
     records by message type, '' for neither. labels: uses of each label id. images: pictures that were decoded. ids: the
     hashes of the whole records' ids, eight bytes each, in order. gaps: numbers of damaged records, which have no id.
     unlisted: faults that were counted only, by code. decoder: what looked at the images. has_index: whether an index
-    file was compared.
+    file was compared. twin: whether the ArrayRecord file was ``compared`` or ``skipped``, '' when there is none.
     """
 
     name: str
@@ -54,6 +56,7 @@ class ShardReport:
     unlisted: Mapping[str, int] = field(default_factory=dict)
     decoder: str = ""
     has_index: bool = False
+    twin: str = ""
 
     @property
     def num_faults(self) -> int:
@@ -120,8 +123,9 @@ class ShardChecker:
         stream = cast(BinaryIO, io.BufferedReader(measured, READ_BUFFER))
         compression = self._compression(shard, stream.peek(_HEAD)[:_HEAD], log)  # type: ignore[attr-defined]
         totals = _Totals()
+        twin = _Twin(shard.uri, self.storage)
         index = IndexComparison.open(shard.uri, self.storage) if compression == "none" else None
-        for record, size, checked in self._checked(stream, shard.name, compression):
+        for record, size, checked in self._checked(twin.compared(scan_records(stream, shard.name, compression))):
             if isinstance(record, RecordFault):
                 totals.gaps.append(record.record)
                 log.add(Problem("damaged_record", record.cause), record.record, record.offset)
@@ -151,10 +155,11 @@ class ShardChecker:
             images=totals.images,
             ids=bytes(totals.ids),
             gaps=tuple(totals.gaps),
-            faults=tuple(log),
+            faults=(*log, *twin.faults),
             unlisted=log.unlisted(),
             decoder=self.decoder,
             has_index=index is not None,
+            twin=twin.state,
         )
 
     def _compression(self, shard: ShardFile, head: bytes, log: FaultLog) -> str:
@@ -173,7 +178,7 @@ class ShardChecker:
         return found
 
     def _checked(
-        self, stream: BinaryIO, name: str, compression: str
+        self, records: Iterator[Record | RecordFault]
     ) -> Iterator[tuple[Record | RecordFault, int, CheckedRecord]]:
         """Records in order with their sizes and what was found in them; the bytes are let go."""
 
@@ -183,7 +188,7 @@ class ShardChecker:
         for outcomes in ordered_map(
             self.pool,
             run,
-            _tasks(scan_records(stream, name, compression)),
+            _tasks(records),
             max_tasks=2 * self.threads,
             max_bytes=1,
             size_of=lambda done: 0,
@@ -225,6 +230,44 @@ class ShardChecker:
                     f"the records have {totals.payload_bytes:,} bytes, but {stated.payload_bytes:,} are stated",
                 )
             )
+
+
+@dataclass
+class _Twin:
+    """The comparison of a shard with its ArrayRecord file, where it has one."""
+
+    uri: str
+    storage: Storage
+    state: str = ""
+    faults: tuple[Fault, ...] = ()
+
+    def compared(self, items: Iterator[Record | RecordFault]) -> Iterator[Record | RecordFault]:
+        """The same items, each record compared on its way."""
+        twin = twin_of(self.uri, self.storage)
+        if not twin or not can_compare():
+            self.state = SKIPPED if twin else ""
+            yield from items
+            return
+        self.state = COMPARED
+        with contextlib.ExitStack() as stack:
+            try:
+                comparison = stack.enter_context(open_twin(twin, self.storage))
+            except OSError as error:
+                self._tell(Fault(name_of(twin), None, None, "wrong_twin", f"the file cannot be read: {error}"))
+                yield from items
+                return
+            records: int | None = 0
+            for item in items:
+                if isinstance(item, Record):
+                    comparison.compare(item)
+                    records = None if records is None else records + 1
+                else:
+                    records = None  # some cannot be counted
+                yield item
+            self._tell(comparison.finish(records))
+
+    def _tell(self, fault: Fault | None) -> None:
+        self.faults = (fault,) if fault is not None else ()
 
 
 def _tasks(items: Iterator[Record | RecordFault]) -> Iterator[list[Record | RecordFault]]:

@@ -30,6 +30,7 @@ class EncodedRecord:
     data: of a tf.train.Example or SequenceExample. content: first eight bytes of the sha256 of the stored images, empty
     for a table row. labels: every use of a label. changed, warnings: as in StoredImage, but with the item named.
     image_format: ``format/channels/dtype`` of each image. bytes_read: of images. facts: of each stored image.
+    exceptions: facets of what is stored otherwise than the schema says, each once.
     """
 
     data: bytes
@@ -40,6 +41,7 @@ class EncodedRecord:
     image_formats: tuple[str, ...] = ()
     bytes_read: int = 0
     facts: tuple[ImageFacts, ...] = ()
+    exceptions: tuple[str, ...] = ()
 
 
 @dataclass
@@ -53,6 +55,7 @@ class _Notes:
     facts: list[ImageFacts] = field(default_factory=list)
     digest: Any = field(default_factory=hashlib.sha256)
     bytes_read: int = 0
+    exceptions: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,7 @@ class RecordEncoder:
             image_formats=tuple(notes.formats),
             bytes_read=notes.bytes_read,
             facts=tuple(notes.facts),
+            exceptions=tuple(sorted(notes.exceptions)),
         )
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -180,6 +184,8 @@ class RecordEncoder:
             place_mask=place_mask,
         )
         placed = {name: KINDS[name].place(value, placement) for name, value in annotations.items()}
+        for name, value in placed.items():
+            notes.exceptions.update(KINDS[name].exceptions(value, self.schema))
         if "boxes" in placed:
             notes.facts[-1] = notes.facts[-1]._replace(box_areas=placed["boxes"].areas)
         return placed
@@ -218,11 +224,13 @@ def split_kinds(schema: Schema) -> tuple[list[AnnotationKind[Any]], list[Annotat
     return [kind for kind in kinds if kind.of_whole], [kind for kind in kinds if not kind.of_whole]
 
 
-def record_specs(schema: Schema, image_formats: Iterable[str]) -> list[FeatureSpec]:
+def record_specs(schema: Schema, image_formats: Iterable[str], exceptions: Iterable[str] = ()) -> list[FeatureSpec]:
     """The types of exactly the features that the records of a dataset have, sorted by key.
 
-    image_formats: every ``format/channels/dtype`` that was written.
+    image_formats: every ``format/channels/dtype`` that was written. exceptions: facets of whatever was stored otherwise
+    than the schema says.
     """
+    schema = replace(schema, kinds=tuple(sorted({*schema.kinds, *exceptions})))
     specs = [FeatureSpec(schema.keys["source_id"], "bytes", (), "text", description="id of the item")]
     if schema.has_images:
         specs += [replace(spec, in_sequence=schema.is_sequence) for spec in image_specs(schema, image_formats)]

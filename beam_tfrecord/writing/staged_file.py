@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import uuid
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import BinaryIO
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Finding, ShardInfo
@@ -16,6 +12,7 @@ from beam_tfrecord.metadata import finding_line
 from beam_tfrecord.planning.arranging import Placed
 from beam_tfrecord.storage import Storage, public_uri
 from beam_tfrecord.tfrecord import RecordWriter
+from beam_tfrecord.writing.attempt_files import AttemptFiles
 from beam_tfrecord.writing.records import EncodedRecord
 from beam_tfrecord.writing.staging import StagedShard
 from beam_tfrecord.writing.statistics import ShardStatistics
@@ -48,11 +45,12 @@ class StagedShardFile:
     config: ConvertConfig
     statistics: ShardStatistics
     keeps_records: bool = True
-    _attempt: str = field(default_factory=lambda: f"{os.getpid()}-{uuid.uuid4().hex[:8]}")
-    _open: dict[str, BinaryIO] = field(default_factory=dict)
+    _files: AttemptFiles = field(init=False)
     _writer: RecordWriter | None = None
     _counts: dict[str, Counter[str]] = field(
-        default_factory=lambda: {name: Counter() for name in ("rejected", "warnings", "changed", "classes", "formats")}
+        default_factory=lambda: {
+            name: Counter() for name in ("rejected", "warnings", "changed", "classes", "formats", "exceptions")
+        }
     )
     _by_input: Counter[int] = field(default_factory=Counter)
     _rows: int = 0
@@ -60,12 +58,15 @@ class StagedShardFile:
     _source_rows: int = 0
     _bytes_read: int = 0
 
+    def __post_init__(self) -> None:
+        self._files = AttemptFiles(self.storage)
+
     def __enter__(self) -> StagedShardFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         if kind is not None:
-            self._abandon()
+            self._files.abandon()
 
     def add(self, outcome: Outcome) -> None:
         """Append the record or the reject of an item."""
@@ -91,11 +92,12 @@ class StagedShardFile:
             self.statistics.note("changed", reason)
         self._counts["classes"].update(record.labels)
         self._counts["formats"].update(record.image_formats)
+        self._counts["exceptions"].update(record.exceptions)
         self._bytes_read += record.bytes_read
 
     def _append(self, data: bytes) -> tuple[int, int]:
         if self._writer is None:
-            self._writer = RecordWriter(self._file(self.staged.records), self.config.shards.compression)
+            self._writer = RecordWriter(self._files.file(self.staged.records), self.config.shards.compression)
         offset, size = self._writer.append(data)
         if self.config.output.index:
             self._line(self.staged.index_file, f"{offset} {size}\n")
@@ -105,18 +107,7 @@ class StagedShardFile:
         """Close the files, give them their staged names and tell what they hold."""
         if self._writer is not None:
             self._writer.finish()
-        stale = {
-            self.staged.rejects,
-            self.staged.warnings,
-            self.staged.items,
-            self.staged.index_file,
-            self.staged.array_record,
-            self.staged.records,
-        }
-        for name, file in self._open.items():
-            file.close()
-            self.storage.rename(self._temporary(name), name)
-        self.storage.delete(sorted(stale - set(self._open)))
+        self._files.finish(self.staged.all)
         writer = self._writer
         return ShardInfo(
             split=split,
@@ -135,27 +126,11 @@ class StagedShardFile:
             **{name: dict(sorted(counts.items())) for name, counts in self._counts.items()},
         )
 
-    def _temporary(self, name: str) -> str:
-        return f"{name}.{self._attempt}.tmp"
-
-    def _file(self, name: str) -> BinaryIO:
-        if name not in self._open:
-            self._open[name] = self.storage.open_write(self._temporary(name))
-        return self._open[name]
-
     def _line(self, name: str, text: str) -> None:
-        self._file(name).write(text.encode("utf-8", "surrogateescape"))
+        self._files.file(name).write(text.encode("utf-8", "surrogateescape"))
 
     def _tell(self, name: str, finding: Finding) -> None:
         self._line(name, finding_line(replace(finding, uri=public_uri(finding.uri))))
-
-    def _abandon(self) -> None:
-        """Leave nothing behind when writing failed; the failure itself goes on to the caller."""
-        for name, file in self._open.items():
-            with contextlib.suppress(OSError):
-                file.close()
-            with contextlib.suppress(OSError):
-                self.storage.delete([self._temporary(name)])
 
 
 def item_line(content: bytes, origin: str, uri: str) -> str:

@@ -75,6 +75,11 @@ class StagedShard:
         """One line for each record, in order: content hash, origin, uri."""
         return self._path("items.jsonl")
 
+    @property
+    def all(self) -> frozenset[str]:
+        """Everything that may be there of a shard but for its info."""
+        return frozenset({self.records, self.index_file, self.array_record, self.rejects, self.warnings, self.items})
+
     def of(self, kind: str) -> str:
         """The sidecar with findings of a kind (``rejects`` or ``warnings``)."""
         return {"rejects": self.rejects, "warnings": self.warnings}[kind]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from PIL import Image
 
 from tests.annotation_tools import pixels, reference_mask, write
@@ -99,6 +100,58 @@ def test_the_stated_size_tells_on_which_picture_boxes_were_drawn(tmp_path: Path,
     assert len(found) == 5
     for record in found.values():
         check_box_on_paint(record)
+    assert warned(tmp_path / "out") == {}
+
+
+def check_box_on_raster(record: Mapping[str, list[Any]]) -> None:
+    """The only box lies on the red paint of the picture as TensorFlow decodes it, which does not look at EXIF."""
+    colours = tf.io.decode_image(record["image/encoded"][0], channels=3).numpy().astype(int)
+    rows, columns = np.nonzero((colours[..., 0] > 180) & (colours[..., 1] < 128))
+    height, width = colours.shape[:2]
+    assert (record["image/height"], record["image/width"]) == ([height], [width])
+    (box,) = boxes_of(record)
+    found = [side * length for side, length in zip(box, (width, height, width, height), strict=True)]
+    assert found == pytest.approx((columns.min(), rows.min(), columns.max() + 1, rows.max() + 1), abs=1.0)
+
+
+@pytest.mark.parametrize("resize", [{}, {"resize": "64x80", "resize_mode": "pad"}], ids=["as it is", "pad"])
+@pytest.mark.parametrize("frame", ["upright", "stored"])
+def test_boxes_lie_on_what_was_painted_where_the_turn_is_ignored(
+    tmp_path: Path, frame: str, resize: dict[str, Any]
+) -> None:
+    turned_collection(tmp_path)
+    outline = [BOX[0], BOX[1], BOX[2], BOX[1], BOX[2], BOX[3], BOX[0], BOX[3]]
+    found = {"category_id": 1, "segmentation": [outline], "keypoints": [BOX[0], BOX[1], 2]}
+    images, annotations = [], []
+    for orientation in range(1, 9):
+        left, top, right, bottom = map(int, BOX if frame == "upright" else raster_box(orientation))
+        width, height = reversed(SIZE) if frame == "stored" and orientation >= 5 else SIZE
+        images.append({"id": orientation, "file_name": f"{orientation}.jpg", "width": width, "height": height})
+        box = {"image_id": orientation, "bbox": [left, top, right - left, bottom - top]}
+        annotations.append({**(found if frame == "upright" else {"category_id": 1}), **box})
+    document = {"images": images, "annotations": annotations, "categories": [{"id": 1, "name": "thing"}]}
+    if frame == "upright":
+        document["categories"][0]["keypoints"] = ["corner"]
+    write(tmp_path / "a.json", document)
+    options = {"orientation": "ignore", "box_frame": frame, "images": str(tmp_path / "images"), **resize}
+    converted(tmp_path / "a.json", tmp_path / "out", **options)
+    records = by_name(tmp_path / "out")
+    assert len(records) == 8
+    for name, record in records.items():
+        check_box_on_raster(record)
+        if not resize:
+            assert record["image/encoded"][0] == (tmp_path / "images" / name).read_bytes()
+        if frame == "upright":
+            mask = np.asarray(Image.open(io.BytesIO(record["image/object/mask"][0])))
+            rows, columns = np.nonzero(mask)
+            height, width = mask.shape
+            assert (width, height) == (record["image/width"][0], record["image/height"][0])
+            drawn = (columns.min() / width, rows.min() / height, (columns.max() + 1) / width, (rows.max() + 1) / height)
+            assert drawn == pytest.approx(boxes_of(record)[0], abs=1.5 / min(width, height))
+            corner = record["image/object/keypoint/x"][0], record["image/object/keypoint/y"][0]
+            left, top, right, bottom = boxes_of(record)[0]
+            assert corner[0] == pytest.approx(left, abs=1e-5) or corner[0] == pytest.approx(right, abs=1e-5)
+            assert corner[1] == pytest.approx(top, abs=1e-5) or corner[1] == pytest.approx(bottom, abs=1e-5)
     assert warned(tmp_path / "out") == {}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
 import shutil
@@ -264,6 +266,27 @@ def test_boxes_are_counted_and_drawn(tmp_path: Path) -> None:
     assert 'id="boxes"' in html
 
 
+def test_masks_and_keypoints_lie_on_the_pictures(tmp_path: Path) -> None:
+    outline = [20.0, 10.0, 140.0, 12.0, 90.0, 110.0]
+    found = {"category_id": 1, "bbox": [20, 10, 120, 100], "segmentation": [outline], "keypoints": [30, 20, 2]}
+    write_files(tmp_path / "in", {"a.png": png(Image.new("RGB", (160, 120)))})
+    document = {
+        "images": [{"id": 1, "file_name": "a.png", "width": 160, "height": 120}],
+        "annotations": [{**found, "image_id": 1}],
+        "categories": [{"id": 1, "name": "thing", "keypoints": ["nose"]}],
+    }
+    (tmp_path / "in" / "instances.json").write_text(json.dumps(document))
+    converted(tmp_path / "in" / "instances.json", tmp_path / "out")
+    html = page(tmp_path / "out")
+    (overlay,) = set(re.findall(r'<image class="drawn" href="data:image/png;base64,([^"]*)"', html))
+    drawn = np.asarray(Image.open(io.BytesIO(base64.b64decode(overlay))).convert("RGBA"))
+    scale = drawn.shape[1] / 160
+    assert drawn[round(40 * scale), round(80 * scale), 3] > 0  # inside of the polygon
+    assert drawn[round(100 * scale), round(30 * scale), 3] == 0  # outside
+    assert "1 mask, keypoints of 1 object" in html
+    assert "Annotations</label>" in html
+
+
 def test_records_from_elsewhere_are_shown_too(tmp_path: Path) -> None:
     def example(number: int) -> bytes:
         data = jpeg(draw_shape("square", number, 60, 40).image)
@@ -283,12 +306,64 @@ def test_records_from_elsewhere_are_shown_too(tmp_path: Path) -> None:
     assert html.count("<figcaption>60×40</figcaption>") == 6
 
 
-def test_a_conversion_that_was_withheld_can_be_looked_at(tmp_path: Path) -> None:
-    summary = converted(collection(tmp_path / "in"), tmp_path / "out", max_rejects="0")
-    assert summary.status == "withheld"
-    html = build_report(str(tmp_path / "out" / ".staging"), Storage()).decode()
+def test_a_conversion_that_was_withheld_has_a_report_in_the_staging_place(tmp_path: Path, capsys: Any) -> None:
+    source, output = collection(tmp_path / "in"), tmp_path / "out"
+    places = ["--input", str(source), "--output", str(output), "--num_shards", "3"]
+    assert main(["convert", *places, "--max_rejects", "0"]) == 3
+    staged = output / ".staging" / "report.html"
+    assert str(staged) in capsys.readouterr().err
+    assert [path.name for path in output.iterdir()] == [".staging"]
+    html = staged.read_text("utf-8")
     assert "not published" in html
+    assert "--max_rejects 0 allows" in html
+    assert re.search(r'<tr data-code="truncated_image">.*cut.jpg', section(html, "rejects"))
+    assert 'data-filter="reject-table"' in html
+    assert main(["convert", *places, "--max_rejects", "1", "--resume", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["report"] == str(output / "report.html")
+    assert not staged.exists()
+    shown = section(page(output), "pictures")
+    assert pictures(shown) == 19
+    assert section(html, "pictures") == shown  # drawn from the staged shards
+    assert section(html, "images") == section(page(output), "images")
+
+
+@pytest.mark.parametrize("options", [{"compression": "gzip"}, {"writer": "beam"}], ids=["gzip", "beam"])
+def test_staged_shards_are_drawn_whatever_wrote_them(options: dict[str, str], tmp_path: Path) -> None:
+    summary = converted(collection(tmp_path / "in"), tmp_path / "out", max_rejects="0", **options)
+    assert summary.report == str(tmp_path / "out" / ".staging" / "report.html")
+    assert pictures(section(Path(summary.report).read_text("utf-8"), "pictures")) == 19
+
+
+def test_without_its_staged_shards_the_report_says_that_there_are_no_pictures(tmp_path: Path) -> None:
+    converted(collection(tmp_path / "in"), tmp_path / "out", max_rejects="0")
+    shutil.rmtree(tmp_path / "out" / ".staging" / "shards")
+    html = build_report(str(tmp_path / "out" / ".staging"), Storage()).decode()
+    assert pictures(html) == 0
+    assert "No pictures are shown" in html
     assert "truncated_image" in html
+
+
+def test_a_conversion_of_which_nothing_could_be_written_has_a_report(tmp_path: Path, capsys: Any) -> None:
+    write_files(tmp_path / "in", {f"{n}.jpg": b"no image" for n in range(3)})
+    output = tmp_path / "out"
+    assert main(["convert", "--input", str(tmp_path / "in"), "--output", str(output)]) == 1
+    staged = output / ".staging" / "report.html"
+    assert str(staged) in capsys.readouterr().err
+    html = staged.read_text("utf-8")
+    assert "no row could be converted" in html
+    assert section(html, "rejects").count('<tr data-code="not_an_image">') == 3
+    assert [path.name for path in output.iterdir()] == [".staging"]
+
+
+def test_a_place_outside_of_the_folder_is_never_read(tmp_path: Path) -> None:
+    converted(collection(tmp_path / "in"), tmp_path / "out", max_rejects="0", num_shards="1")
+    staging = tmp_path / "out" / ".staging"
+    told = conversion(staging)
+    ((file, path),) = told["staged"].items()
+    (staging / path).rename(tmp_path / "elsewhere")
+    for place in ("../../elsewhere", str(tmp_path / "elsewhere"), "shards/../../../elsewhere"):
+        (staging / "conversion.json").write_text(json.dumps({**told, "staged": {file: place}}))
+        assert pictures(build_report(str(staging), Storage()).decode()) == 0
 
 
 def test_grey_deep_and_transparent_pictures_are_drawn(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from PIL import Image
 
 from tests.browser import Page, browser
 from tests.end_to_end.datasets import converted
-from tests.samples import draw_shape, jpeg, truncated, turned_jpeg, write_files, write_table
+from tests.samples import draw_shape, jpeg, png, truncated, turned_jpeg, write_files, write_table
 
 pytestmark = pytest.mark.browser
 
@@ -154,11 +154,33 @@ def test_boxes_are_shown_where_they_are_and_can_be_hidden(page: Page) -> None:
         })"""
     )
     assert inside
-    page.run("document.getElementById('show-boxes').focus()")
+    page.run("document.getElementById('show-drawings').focus()")
     page.press(" ")
     assert not is_visible(page, box)
     page.press(" ")
     assert is_visible(page, box)
+
+
+def test_masks_lie_on_their_picture_and_can_be_hidden(tab: Page, tmp_path: Path) -> None:
+    mask = Image.new("L", (96, 72))
+    mask.paste(1, (24, 18, 72, 54))
+    write_files(tmp_path / "in", {"a.png": png(Image.new("RGB", (96, 72))), "m.png": png(mask)})
+    write_table(tmp_path / "in" / "t.csv", [("image", "label", "mask"), ("a.png", "x", "m.png")])
+    converted(tmp_path / "in" / "t.csv", tmp_path / "out", mask_column="mask")
+    tab.call("Emulation.setScriptExecutionDisabled", value=False)
+    tab.call("Emulation.setEmulatedMedia", media="", features=[])
+    tab.open(tmp_path / "out" / "report.html")
+    under, over = tab.run(
+        """[...document.querySelectorAll('#pictures image')].map((image) => {
+          const place = image.getBoundingClientRect();
+          return [place.left, place.top, place.width, place.height];
+        })"""
+    )
+    assert over == pytest.approx(under)
+    assert is_visible(tab, "#pictures .drawn")
+    tab.run("document.getElementById('show-drawings').click()")
+    assert not is_visible(tab, "#pictures .drawn")
+    assert tab.complaints() == []
 
 
 def test_rejects_are_filtered_by_words_and_by_code(page: Page) -> None:
@@ -216,7 +238,7 @@ def test_the_keyboard_reaches_everything_that_does_something(page: Page) -> None
         page.press("Tab")
         told = "document.activeElement.id || document.activeElement.hash || document.activeElement.tagName"
         reached.add(page.run(told))
-    assert {"#overview", "#rejects", "show-boxes", "tab-panel-changed", "SUMMARY", "SELECT", "INPUT"} <= reached
+    assert {"#overview", "#rejects", "show-drawings", "tab-panel-changed", "SUMMARY", "SELECT", "INPUT"} <= reached
 
 
 def test_the_bar_at_the_top_leads_to_the_sections(page: Page) -> None:

@@ -33,6 +33,7 @@ from beam_tfrecord.metadata import (
     tfds_name,
     tfds_notes,
 )
+from beam_tfrecord.metadata.labels import label_line, name_of_line
 from beam_tfrecord.tfrecord import RecordWriter, shard_name
 
 PRESETS = ("imagenet", "od", "tfds", "simple")
@@ -780,3 +781,16 @@ def test_files_are_the_same_for_specs_in_any_order() -> None:
         "labels.txt",
         "objects-label.labels.txt",
     }
+
+
+@given(st.text().map(str.strip).filter(bool))
+def test_every_label_comes_back_from_its_line(name: str) -> None:
+    line = label_line(name)
+    assert line.splitlines() == [line]
+    # Only a name that is spelled just like the quoted form of another one cannot be told from that.
+    assert name_of_line(f"{line}\r\n") == name or name.startswith('"')
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\u2028", "x\x85y", '"', '"quoted"', "'", '"a" and "b"'])
+def test_odd_labels_come_back(name: str) -> None:
+    assert name_of_line(label_line(name)) == name

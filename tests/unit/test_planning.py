@@ -1,19 +1,35 @@
 from __future__ import annotations
 
 import random
+import zipfile
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from beam_tfrecord.annotations.base import Vocabulary
 from beam_tfrecord.annotations.label import LabelKind
+from beam_tfrecord.annotations.semantic_mask import SemanticMaskKind
 from beam_tfrecord.config import ConvertConfig, ShardConfig
-from beam_tfrecord.elements import Entry, Finding, RejectedRow
+from beam_tfrecord.elements import Entry, Finding, Member, RejectedRow
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Source
 from beam_tfrecord.planning.blocks import REJECTS, BlockItem
 from beam_tfrecord.planning.dataset_plan import DatasetPlan, plan_dataset, plan_shard_counts, plan_vocabulary
-from beam_tfrecord.planning.survey import BlockBuilder, Survey, merge_surveys, natural_key
+from beam_tfrecord.planning.mask_depth import deep_kinds
+from beam_tfrecord.planning.survey import (
+    SAMPLE_SIZE,
+    BlockBuilder,
+    SizeSample,
+    Survey,
+    merge_surveys,
+    natural_key,
+)
+from beam_tfrecord.storage import Storage
+from tests.samples import png, write_files
 
 NO_SOURCES: tuple[Source, ...] = ()
 
@@ -104,6 +120,71 @@ def test_rejects_are_planned_beside_the_records() -> None:
     assert sizes == {("train", 0): 1, (REJECTS, 0): 2}
 
 
+def masked(number: int, mask: str | None) -> Entry:
+    name = f"{number}.jpg"
+    value = SemanticMaskKind().parse({} if mask is None else {"mask": mask}, config(), lambda code, message: None)
+    return Entry(
+        name, f"d.csv:{number}", f"/x/{name}", name, annotations={} if value is None else {"semantic_mask": value}
+    )
+
+
+def schema_of(entries: list[Entry], options: ConvertConfig, deep: bool = False) -> tuple[str, ...]:
+    survey, _ = blocks_of(list(entries), options, size=3)
+    kinds = ["semantic_mask"] if deep else []
+    plan = plan_dataset(survey, NO_SOURCES, None, options, lambda uris: dict.fromkeys(uris, 9), lambda masks: kinds)
+    return plan.schema.kinds
+
+
+def test_the_schema_knows_that_some_pictures_have_no_mask() -> None:
+    assert schema_of([masked(n, "m.png") for n in range(9)], config()) == ("semantic_mask",)
+    partial = ("semantic_mask", "semantic_mask/partial")
+    for other in ("", None):  # stated to have none, or of an input that says nothing of masks
+        assert schema_of([masked(n, "m.png" if n else other) for n in range(9)], config()) == partial
+    assert schema_of([masked(n, None) for n in range(9)], config()) == ()
+
+
+def test_the_schema_knows_how_deep_masks_are() -> None:
+    entries = [masked(n, f"{n}.png") for n in range(4)]
+    deep = ("semantic_mask", "semantic_mask/deep")
+    assert schema_of(entries, config(), deep=True) == deep
+    assert schema_of(entries, config(mask_bits="16")) == deep
+    assert schema_of(entries, config(mask_bits="8"), deep=True) == ("semantic_mask",)
+    assert schema_of([entry(1)], config(mask_bits="16")) == ("label",)
+
+
+def test_the_same_masks_are_looked_at_whatever_the_order_of_arrival() -> None:
+    entries = [masked(n, f"{n}.png") for n in range(3000)]
+    sample = blocks_of(list(entries), config())[0].masks
+    other = blocks_of(random.Random(3).sample(entries, len(entries)), config(), size=2000)[0].masks
+    assert sample == other
+    assert len({mask.uri for mask in sample["semantic_mask"]}) == SAMPLE_SIZE
+
+
+def test_masks_are_looked_at_where_they_lie(tmp_path: Path) -> None:
+    deep, flat = (np.full((2, 2), value, dtype) for value, dtype in ((300, np.uint16), (3, np.uint8)))
+    files = {
+        "flat.png": png(Image.fromarray(flat)),
+        "deep.png": png(Image.fromarray(deep)),
+        "broken.png": b"\x89PNG",
+        "empty.png": b"",
+    }
+    write_files(tmp_path, files)
+    Image.fromarray(deep).save(tmp_path / "deep.tif")
+    with zipfile.ZipFile(tmp_path / "m.zip", "w") as archive:
+        archive.writestr("deep.png", files["deep.png"])
+        (info,) = archive.infolist()
+    member = Member(str(tmp_path / "m.zip"), ("deep.png",), info.header_offset, info.compress_size, "zip")
+
+    def found(*names: str, member: Member | None = None) -> bool:
+        sample = [SizeSample(0, str(tmp_path / name), member) for name in names]
+        return deep_kinds({"semantic_mask": sample}, Storage()) == {"semantic_mask"}
+
+    assert not found("flat.png", "broken.png", "empty.png", "missing.png")
+    assert found("flat.png", "missing.png", "deep.png")
+    assert found("deep.tif")
+    assert found("inside.png", member=member)
+
+
 def test_an_id_in_two_splits_is_noticed() -> None:
     plan, _ = plan_of([entry(1, split="train"), entry(1, split="test"), entry(2, split="train")], config())
     assert list(plan.straddling.values()) == ["test"]
@@ -183,3 +264,40 @@ def test_strata_and_groups_do_not_go_together() -> None:
 def test_inputs_without_rows_are_named() -> None:
     with pytest.raises(ManifestError, match=r"no rows were found in data.csv"):
         plan_dataset(Survey(), [Source("data.csv", "csv", None, "/data")], None, config(), lambda uris: {})
+
+
+def test_a_stated_rank_decides_the_order_and_stated_records_the_shards() -> None:
+    options = config(shard_records="train=5+1+4")
+    entries = [replace(entry(number, split="train"), rank=100 - number) for number in range(10)]
+    random.Random(0).shuffle(entries)
+    survey, items = blocks_of(list(entries), options)
+    plan = plan_dataset(survey, NO_SOURCES, None, options, lambda uris: dict.fromkeys(uris, 1))
+    assert [item.order for item in sorted(items)] == list(range(91, 101))
+    shards = [plan.place(item, options) for item in sorted(items)]
+    assert shards == [("train", 0)] * 5 + [("train", 1)] + [("train", 2)] * 4
+
+
+def test_records_of_shards_must_be_those_that_there_are() -> None:
+    for told, message in (("train=5+4", "9 records in the split 'train', which has 10"), ("trian=1", "did you mean")):
+        options = config(shard_records=told)
+        survey, _ = blocks_of([entry(number, split="train") for number in range(10)], options)
+        with pytest.raises(ConfigError, match=message):
+            plan_dataset(survey, NO_SOURCES, None, options, lambda uris: dict.fromkeys(uris, 1))
+
+
+def test_stated_kinds_are_kinds_of_the_dataset() -> None:
+    survey, _ = blocks_of([replace(entry(0), kinds=("captions", "labels"))], config())
+    plan = plan_dataset(survey, NO_SOURCES, None, config(), lambda uris: dict.fromkeys(uris, 1))
+    assert plan.schema.kinds == ("captions", "label", "labels")
+
+
+def test_ids_of_labels_can_be_stated() -> None:
+    assert plan_vocabulary(Survey(), NO_SOURCES, ("a", "b"), 0, False, (4, 9)) == Vocabulary(("a", "b"), 4, (4, 9))
+    with pytest.raises(ConfigError, match="3 ids for the 2 names"):
+        plan_vocabulary(Survey(), NO_SOURCES, ("a", "b"), 0, False, (4, 9, 1))
+    for options in ({"label_ids": "4,9"}, {"labels": "x", "label_ids": "4", "label_offset": 1}):
+        with pytest.raises(ConfigError, match="--label_ids"):
+            config(**options)
+    for wrong in ("4,4", "x", ""):
+        with pytest.raises(ConfigError, match="--label_ids"):
+            config(labels="x", label_ids=wrong)

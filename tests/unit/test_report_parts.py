@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from beam_tfrecord.annotations.base import Feature
 from beam_tfrecord.datasets.record_view import view_record
@@ -24,6 +24,7 @@ from beam_tfrecord.report.classes import class_balance
 from beam_tfrecord.report.columns import ColumnSummaries
 from beam_tfrecord.report.dataset import fair_shares, in_usual_order
 from beam_tfrecord.report.details import column_rows, option_rows
+from beam_tfrecord.report.overlays import STYLE_COLOURS
 from beam_tfrecord.report.pictures import SHOWN_HEIGHT, SHOWN_WIDTH, draw_record
 from beam_tfrecord.report.thumbnails import SIZE, NoThumbnailError, make_thumbnail
 from beam_tfrecord.report.views import ContentReader, PictureView, guessed_reader
@@ -361,6 +362,107 @@ def test_boxes_that_are_no_numbers_are_not_drawn() -> None:
     drawn = draw_record(record, ContentReader(OD_KEYS), lambda name: 0)
     assert drawn is not None
     assert [box.name for box in drawn.boxes] == ["b"]
+
+
+MASK_KEYS = {
+    **OD_KEYS,
+    "object_mask": "image/object/mask",
+    "semantic_mask": "image/segmentation/class/encoded",
+    **{f"keypoint_{part}": f"image/object/keypoint/{part}" for part in ("x", "y", "visibility")},
+}
+
+
+def overlay_of(features: dict[str, Feature], style: int = 2) -> Any:
+    """The overlay of a grey picture of 160x80, in RGBA; None when there is none."""
+    image = Feature("bytes", [png(Image.new("RGB", (160, 80), (128, 128, 128)))])
+    drawn = draw_record(encode_example({"image/encoded": image, **features}), ContentReader(MASK_KEYS), lambda _: style)
+    assert drawn is not None
+    if not drawn.overlay:
+        return None
+    head, _, data = drawn.overlay.partition(",")
+    assert head == "data:image/png;base64"
+    with Image.open(io.BytesIO(base64.b64decode(data))) as overlay:
+        assert overlay.width / overlay.height == pytest.approx(drawn.width / drawn.height, rel=0.02)
+        return np.asarray(overlay.convert("RGBA")).astype(int)
+
+
+def mask_of(*boxes: tuple[int, int, int, int], value: int = 1) -> bytes:
+    mask = Image.new("L", (160, 80))
+    for place, box in enumerate(boxes):
+        ImageDraw.Draw(mask).rectangle(box, fill=value + place)
+    return png(mask)
+
+
+def test_a_mask_covers_its_object_in_the_colour_of_its_class() -> None:
+    overlay = overlay_of({"image/object/mask": Feature("bytes", [mask_of((40, 20, 79, 59))])})
+    scale = overlay.shape[1] / 160
+    rows, columns = np.nonzero(overlay[..., 3])
+    found = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
+    assert found == pytest.approx([side * scale for side in (40, 20, 80, 60)], abs=1.5)
+    middle = overlay[round(40 * scale), round(60 * scale)]
+    assert middle[:3] == pytest.approx(STYLE_COLOURS[2], abs=8)
+    assert 60 < middle[3] < 160  # the picture can be seen below it
+
+
+def test_keypoints_lie_where_they_are_unless_they_are_not_labelled() -> None:
+    overlay = overlay_of(
+        {
+            "image/object/class/text": Feature("bytes", [b"a"]),
+            "image/object/keypoint/x": Feature("float", [0.25, 0.75]),
+            "image/object/keypoint/y": Feature("float", [0.5, 0.5]),
+            "image/object/keypoint/visibility": Feature("int64", [2, 0]),
+            "image/object/bbox/xmin": Feature("float", [0.1]),
+            "image/object/bbox/ymin": Feature("float", [0.1]),
+            "image/object/bbox/xmax": Feature("float", [0.9]),
+            "image/object/bbox/ymax": Feature("float", [0.9]),
+        },
+        style=0,
+    )
+    rows, columns = np.nonzero(overlay[..., 3])
+    height, width = overlay.shape[:2]
+    assert ((columns.min() + columns.max() + 1) / 2, (rows.min() + rows.max() + 1) / 2) == pytest.approx(
+        (0.25 * width, 0.5 * height), abs=1.5
+    )
+    assert overlay[height // 2, width // 4].tolist() == pytest.approx([*STYLE_COLOURS[0], 255], abs=8)
+
+
+def test_a_mask_of_the_whole_image_leaves_background_and_void_free() -> None:
+    mask = Image.open(io.BytesIO(mask_of((0, 0, 39, 79), (40, 0, 79, 79))))
+    ImageDraw.Draw(mask).rectangle((80, 0, 119, 79), fill=255)
+    overlay = overlay_of({"image/segmentation/class/encoded": Feature("bytes", [png(mask)])})
+    row, eighth = overlay[overlay.shape[0] // 2], overlay.shape[1] // 8
+    colours = [tuple(row[place * eighth]) for place in (1, 3, 5, 7)]
+    assert [colour[3] > 0 for colour in colours] == [True, True, False, False]
+    assert colours[0][:3] != colours[1][:3]
+
+
+def test_values_of_deep_masks_are_told_apart() -> None:
+    values = np.zeros((80, 160), np.uint16)
+    values[:, 40:80], values[:, 80:120], values[:, 120:] = 1000, 1256, 65535
+    overlay = overlay_of({"image/segmentation/class/encoded": Feature("bytes", [png(Image.fromarray(values))])})
+    row, eighth = overlay[overlay.shape[0] // 2], overlay.shape[1] // 8
+    colours = [tuple(row[place * eighth]) for place in (1, 3, 5, 7)]
+    assert [colour[3] > 0 for colour in colours] == [False, True, True, False]
+    assert colours[1][:3] != colours[2][:3]
+
+
+def test_nothing_lies_on_a_picture_without_masks_and_keypoints() -> None:
+    assert overlay_of({}) is None
+    assert overlay_of({"image/object/mask": Feature("bytes", [b"broken", b""])}) is None
+    assert overlay_of({"image/object/keypoint/x": Feature("bytes", [b"1"])}) is None
+
+
+def test_overlays_count_for_the_size_of_the_page_and_the_picture_tells_of_them() -> None:
+    image = Feature("bytes", [png(Image.new("RGB", (160, 80)))])
+    features = {
+        "image/encoded": image,
+        "image/object/mask": Feature("bytes", [mask_of((1, 1, 9, 9)), mask_of((30, 1, 39, 9))]),
+        "image/segmentation/class/encoded": Feature("bytes", [mask_of((1, 1, 9, 9))]),
+    }
+    drawn = draw_record(encode_example(features), ContentReader(MASK_KEYS), lambda _: 0)
+    assert drawn is not None
+    assert "2 masks, a mask of the whole image" in drawn.title
+    assert len(drawn.overlay) < 3000
 
 
 def test_labels_are_found_by_id_where_records_have_no_names() -> None:

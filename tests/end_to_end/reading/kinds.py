@@ -145,6 +145,35 @@ def sequence(folder: Path) -> tuple[Any, Options]:
     return write_table(folder / "data.csv", rows), options
 
 
+def masks_of_some(folder: Path) -> tuple[Any, Options]:
+    """Images of which every other one has a mask of 16 bits."""
+    lines = [("image", "label", "mask")]
+    for number in range(4):
+        write(folder / f"{number}.png", png(Image.fromarray(noise(8, 6, number))))
+        lines.append((f"{number}.png", "x", "" if number % 2 else f"mask_{number}.png"))
+        write(folder / f"mask_{number}.png", png_of(np.full((6, 8), 300 + number, np.uint16)))
+    return write_table(folder / "data.csv", lines), {"mask_column": "mask"}
+
+
+def panoptic(folder: Path) -> tuple[Any, Options]:
+    """A panoptic picture of 300 segments, one pixel each, and of 400 classes."""
+    ids = 5 * np.arange(1, 301).reshape(15, 20)
+    write(folder / "images/a.png", png(Image.fromarray(noise(20, 15, 1))))
+    write(folder / "masks/a.png", png_of(np.stack([ids % 256, ids // 256, 0 * ids], axis=-1).astype(np.uint8)))
+    document = {
+        "images": [{"id": 1, "file_name": "a.png", "width": 20, "height": 15}],
+        "annotations": [
+            {
+                "image_id": 1,
+                "file_name": "a.png",
+                "segments_info": [{"id": 5 * n, "category_id": 100 + n, "iscrowd": 0} for n in range(1, 301)],
+            }
+        ],
+        "categories": [{"id": 100 + n, "name": f"c{n:03}"} for n in range(1, 401)],
+    }
+    return write(folder / "masks.json", document), {"images": str(folder / "images")}
+
+
 KINDS: dict[str, Callable[[Path], tuple[Any, Options]]] = {
     function.__name__: function
     for function in (
@@ -157,6 +186,8 @@ KINDS: dict[str, Callable[[Path], tuple[Any, Options]]] = {
         boxes,
         objects,
         masks,
+        masks_of_some,
+        panoptic,
         several,
         table,
         sequence,

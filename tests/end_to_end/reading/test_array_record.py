@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.util
 import io
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -120,12 +122,142 @@ def test_a_resumed_run_adds_twins_to_the_shards_that_are_there(tmp_path: Path) -
         assert array_records(twin) == read_shard(shard)
 
 
-def test_verify_has_nothing_to_say_against_them(dataset: Find, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_verify_has_nothing_to_say_against_them(
+    dataset: Find, compression: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     from pipelines.main import main
 
-    assert main(["verify", str(dataset("classes", array_record=True)), "--decoder", "pillow"]) == 0
+    out = dataset("classes", array_record=True, compression=compression)
+    assert main(["verify", str(out), "--decoder", "pillow"]) == 0
     captured = capsys.readouterr()
     assert "array_record" not in captured.out + captured.err
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# verify looks into them
+
+
+def verified(out: Path | str, capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
+    from pipelines.main import main
+
+    status = main(["verify", str(out), "--decoder", "pillow", "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+def written_anew(twin: Path, records: list[bytes]) -> None:
+    twin.unlink()
+    writer = module.ArrayRecordWriter(str(twin), "group_size:1")
+    for record in records:
+        writer.write(record)
+    writer.close()
+
+
+@pytest.fixture
+def copy(dataset: Find, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(dataset("classes", array_record=True, compression="gzip"), tmp_path / "copy"))
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_the_first_record_that_differs_is_named(copy: Path, number: int, capsys: Any) -> None:
+    twin = twins(copy)[1]
+    records = array_records(twin)
+    assert len(records) == 3
+    changed = bytearray(records[number])
+    changed[7] ^= 1
+    written_anew(twin, [*records[:number], bytes(changed), *(b"?" for _ in records[number + 1 :])])
+    status, told = verified(copy, capsys)
+    assert status == 1
+    (fault,) = told["details"]
+    assert (fault["file"], fault["record"], fault["code"]) == (twin.name, number, "wrong_twin")
+    assert "byte 7 of the record" in fault["cause"]
+
+
+@pytest.mark.parametrize(
+    ("change", "record", "cause"),
+    [
+        (lambda records: records[:-1], 2, "the file has 2 records, but its shard has 3"),
+        (lambda records: [*records, b"more"], 3, "the file has 4 records, but its shard has 3"),
+        (lambda records: [], 0, "the file has 0 records, but its shard has 3"),
+        (lambda records: [records[1], records[0], records[2]], 0, "that of the shard"),
+        (lambda records: [records[0], records[1] + b"!", records[2]], 1, "bytes, but that of the shard"),
+    ],
+    ids=["one too few", "one too many", "none", "another order", "longer"],
+)
+def test_records_that_are_missing_or_too_many_are_told(
+    copy: Path, change: Any, record: int, cause: str, capsys: Any
+) -> None:
+    twin = twins(copy)[0]
+    written_anew(twin, change(array_records(twin)))
+    status, told = verified(copy, capsys)
+    assert status == 1
+    (fault,) = told["details"]
+    assert (fault["file"], fault["record"], fault["code"]) == (twin.name, record, "wrong_twin")
+    assert cause in fault["cause"]
+
+
+def test_damage_is_told_and_the_rest_is_checked_all_the_same(copy: Path, capsys: Any) -> None:
+    good = twins(copy)[0].read_bytes()
+    used = [place for place, value in enumerate(good) if value]
+    for place in (len(used) // 3, len(used) // 2, 2 * len(used) // 3):
+        place = used[place]
+        twins(copy)[0].write_bytes(good[:place] + bytes([good[place] ^ 0x10]) + good[place + 1 :])
+        with pytest.raises(RuntimeError):
+            array_records(twins(copy)[0])
+        status, told = verified(copy, capsys)
+        assert status == 1
+        (fault,) = told["details"]
+        assert (fault["file"], fault["code"]) == (twins(copy)[0].name, "wrong_twin")
+        assert told["records"] == 12
+    for length in (0, 100, used[-1]):
+        twins(copy)[0].write_bytes(good[:length])
+        status, told = verified(copy, capsys)
+        assert (status, [fault["code"] for fault in told["details"]]) == (1, ["wrong_twin"])
+
+
+def test_twins_in_other_places_are_looked_into_as_well(copy: Path, capsys: Any) -> None:
+    twin = twins(copy)[1]
+    written_anew(twin, array_records(twin)[:-1])
+    status, told = verified(f"file://{copy}", capsys)
+    assert status == 1
+    assert [(fault["file"], fault["record"]) for fault in told["details"]] == [(twin.name, 2)]
+
+
+def test_a_twin_that_is_not_there_is_missed(copy: Path, capsys: Any) -> None:
+    twin = twins(copy)[2]
+    twin.unlink()
+    status, told = verified(copy, capsys)
+    assert status == 1
+    assert [(fault["file"], fault["code"]) for fault in told["details"]] == [(twin.name, "missing_file")]
+
+
+def test_a_damaged_shard_is_told_once_and_not_by_its_twin(copy: Path, dataset: Find, capsys: Any) -> None:
+    out = shutil.copytree(dataset("classes", array_record=True), copy.parent / "plain")
+    shard = shard_files(out)[0]
+    data = bytearray(shard.read_bytes())
+    data[40] ^= 1
+    shard.write_bytes(data)
+    status, told = verified(out, capsys)
+    assert status == 1
+    assert {fault["file"] for fault in told["details"]} & {path.name for path in twins(out)} == set()
+    assert "damaged_record" in {fault["code"] for fault in told["details"]}
+
+
+def test_without_the_package_a_note_says_that_they_were_not_looked_into(
+    copy: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, told = verified(copy, capsys)
+    assert (status, told["notes"]) == (0, [])
+    assert "ArrayRecord files" in told["checked"]
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "array_record" else find(name, *rest)
+    )
+    status, told = verified(copy, capsys)
+    assert status == 0
+    assert "ArrayRecord files" not in told["checked"]
+    (note,) = told["notes"]
+    assert note.startswith("4 ArrayRecord files beside the shards were not looked into")
 
 
 def test_a_missing_package_is_told_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

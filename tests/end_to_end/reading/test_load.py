@@ -260,6 +260,16 @@ def test_masks_of_objects_batch_without_a_size_too(dataset: Find) -> None:
     assert sizes == {"a.png": [(120, 160, 1)], "b.png": [(120, 200, 1)] * 2, "c.png": []}
 
 
+def test_masks_that_some_images_lack_are_their_bytes(dataset: Find) -> None:
+    for element in elements(load(dataset("masks_of_some"), names="short")):
+        number = int(element["filename"].decode()[0])
+        data = element["semantic_mask"]
+        if number % 2:
+            assert data == b""
+        else:
+            assert (tf.io.decode_png(data, dtype=tf.uint16).numpy() == 300 + number).all()
+
+
 def test_values_of_masks_are_exact_whatever_their_depth(dataset: Find) -> None:
     out = dataset("masks")
     found = by_file(load(out, names="short"))

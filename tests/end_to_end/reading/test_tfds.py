@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
+from PIL import Image
 
-from tests.end_to_end.datasets import records
-from tests.end_to_end.reading.kinds import BOXES
-from tests.samples import noise
+from beam_tfrecord.planning.survey import SAMPLE_SIZE
+from beam_tfrecord.splits import order_hash
+from tests.annotation_tools import write
+from tests.end_to_end.datasets import converted, records
+from tests.end_to_end.reading.kinds import BOXES, KINDS
+from tests.samples import noise, png, write_table
 
 tfds = pytest.importorskip("tensorflow_datasets")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of TensorFlow Datasets
@@ -81,10 +87,70 @@ def test_whole_image_masks(dataset: Find) -> None:
     for example in examples(dataset("masks", keys="tfds"), "train"):
         number = int(example["image/filename"].decode()[0])
         mask = example["segmentation_mask"]
-        assert mask.shape[:2] == (6, 8)
-        if number < 2:
-            assert (mask[0] == 255).all()
-            assert (mask[1:] == 7 + number).all()
+        assert mask.shape == (6, 8, 1)
+        assert (mask[0] == (40_000 if number == 2 else 255)).all()
+        assert (mask[1:] == 7 + number).all()
+
+
+def many_masks(folder: Path, deep: str) -> Path:
+    """More images than those whose masks are looked at beforehand, one of them with a mask of 16 bits."""
+    lines = [("image", "label", "mask")]
+    for number in range(SAMPLE_SIZE + 12):
+        name = f"{number:03}.png"
+        write(folder / name, png(Image.fromarray(noise(4, 3, number))))
+        value = np.full((3, 4), 1000 if name == deep else number % 256, np.uint16 if name == deep else np.uint8)
+        write(folder / f"mask_{name}", png(Image.fromarray(value)))
+        lines.append((name, "x", f"mask_{name}"))
+    return write_table(folder / "data.csv", lines)
+
+
+def test_a_deep_mask_that_comes_late_makes_all_of_them_bytes_unless_16_bits_are_asked_for(tmp_path: Path) -> None:
+    names = [f"{number:03}.png" for number in range(SAMPLE_SIZE + 12)]
+    last = max(names, key=lambda name: order_hash(0, name))
+    source = many_masks(tmp_path / "in", last)
+    key = "image/segmentation/class/encoded"
+    for bits, dtype in (("auto", object), ("16", np.uint16)):
+        converted(source, tmp_path / bits, mask_column="mask", mask_bits=bits)
+        assert tfds.builder_from_directory(tmp_path / bits).info.features[key].dtype == dtype
+        for example in examples(tmp_path / bits):
+            name = example["image/filename"].decode()
+            mask = example[key]
+            if bits == "auto":
+                mask = np.asarray(Image.open(io.BytesIO(mask)))
+            assert (mask == (1000 if name == last else int(name[:3]) % 256)).all()
+
+
+def test_masks_of_8_bits_stay_what_they_are(tmp_path: Path) -> None:
+    source, options = KINDS["masks"](tmp_path / "in")
+    summary = converted(source, tmp_path / "out", **options, mask_bits="8", max_rejects="1")
+    assert summary.rejected == {"bad_mask": 1}
+    feature = tfds.builder_from_directory(tmp_path / "out").info.features["image/segmentation/class/encoded"]
+    assert feature.dtype == np.uint8
+    masks = [example["image/segmentation/class/encoded"] for example in examples(tmp_path / "out")]
+    assert sorted((int(mask[0, 0, 0]), int(mask[1, 0, 0])) for mask in masks) == [(255, 7), (255, 8)]
+
+
+def test_masks_that_some_images_lack_are_bytes(dataset: Find) -> None:
+    for example in examples(dataset("masks_of_some")):
+        number = int(example["image/filename"].decode()[0])
+        data = example["image/segmentation/class/encoded"]
+        assert example["image/segmentation/class/format"] == (b"" if number % 2 else b"png")
+        if number % 2:
+            assert data == b""
+        else:
+            values = tf.io.decode_png(data, dtype=tf.uint16).numpy()
+            assert values.shape == (6, 8, 1)
+            assert (values == 300 + number).all()
+
+
+@pytest.mark.parametrize("keys", ["od", "tfds"])
+def test_panoptic_masks_of_more_than_255_segments_and_classes(dataset: Find, keys: str) -> None:
+    (example,) = examples(dataset("panoptic", keys=keys))
+    prefix = "image/panoptic" if keys == "od" else "panoptic"
+    numbers = np.arange(1, 301).reshape(15, 20)
+    assert np.array_equal(example[f"{prefix}/instance_mask"][..., 0], numbers)
+    offset = 1 if keys == "od" else 0
+    assert np.array_equal(example[f"{prefix}/category_mask"][..., 0], numbers - 1 + offset)
 
 
 def test_several_labels_and_columns(dataset: Find) -> None:

@@ -12,6 +12,7 @@ from PIL import Image
 
 from beam_tfrecord.annotations.instance_map import InstanceMapKind
 from beam_tfrecord.annotations.mask_file import MaskFile
+from beam_tfrecord.annotations.mask_images import HEAD, is_deep, is_deep_head
 from beam_tfrecord.annotations.semantic_mask import SemanticMaskKind
 from beam_tfrecord.elements import Member
 from beam_tfrecord.errors import AnnotationError
@@ -68,6 +69,13 @@ def place(data: bytes, frame: PixelFrame, **named: Any) -> MaskFile:
     return KIND.place(MaskFile("m.png"), make_placement(frame, files={"m.png": data}, **named))
 
 
+def stored(value: MaskFile, *facets: str) -> bytes:
+    """The PNG of a mask in a record."""
+    found = KIND.features(value, make_schema(["semantic_mask", *facets]))
+    data: bytes = found["image/segmentation/class/encoded"].values[0]
+    return data
+
+
 def test_the_field_is_a_path() -> None:
     assert parse(KIND, {"mask": "masks/a.png"}) == MaskFile("masks/a.png")
     assert parse(InstanceMapKind(), {"mask": "a.png"}) is None
@@ -77,18 +85,76 @@ def test_the_field_is_a_path() -> None:
 
 def test_palette_indices_are_what_tensorflow_decodes() -> None:
     placed = place(palette_png(), still(8, 6))
-    assert np.array_equal(pixels(placed.png), INDICES)
+    assert np.array_equal(pixels(stored(placed)), INDICES)
     schema = make_schema(["semantic_mask"])
     parsed = through_tensorflow({"semantic_mask": placed}, schema)
-    assert parsed == {"image/segmentation/class/encoded": placed.png, "image/segmentation/class/format": b"png"}
+    assert parsed == {"image/segmentation/class/encoded": stored(placed), "image/segmentation/class/format": b"png"}
 
 
 def test_values_of_16_bits_are_kept() -> None:
     import tensorflow as tf
 
     deep = np.arange(48, dtype=np.uint16).reshape(6, 8) * 1000
-    stored = place(png(deep), still(8, 6)).png
-    assert np.array_equal(tf.io.decode_png(stored, dtype=tf.uint16).numpy()[..., 0], deep)
+    data = stored(place(png(deep), still(8, 6)))
+    assert np.array_equal(tf.io.decode_png(data, dtype=tf.uint16).numpy()[..., 0], deep)
+
+
+def test_among_deep_masks_those_of_8_bits_get_16_and_keep_their_values() -> None:
+    import tensorflow as tf
+
+    data = stored(place(palette_png(), still(8, 6)), "semantic_mask/deep")
+    assert np.array_equal(tf.io.decode_png(data, dtype=tf.uint16).numpy()[..., 0], INDICES)
+    schema = make_schema(["semantic_mask", "semantic_mask/deep"])
+    assert KIND.spec(schema)[0].pixel_dtype == "uint16"
+
+
+def test_among_masks_of_8_bits_only_those_with_greater_values_have_16() -> None:
+    narrow, deep = place(png(INDICES.astype(np.uint16)), still(8, 6)), place(png(INDICES * np.uint16(256)), still(8, 6))
+    assert np.array_equal(pixels(stored(narrow)), INDICES)
+    with Image.open(io.BytesIO(stored(narrow))) as image:
+        assert image.mode == "L"
+    schema = make_schema(["semantic_mask"])
+    assert list(KIND.exceptions(narrow, schema)) == []
+    assert list(KIND.exceptions(deep, schema)) == ["semantic_mask/mixed"]
+    assert list(KIND.exceptions(deep, make_schema(["semantic_mask", "semantic_mask/deep"]))) == []
+    spec = KIND.spec(make_schema(["semantic_mask", "semantic_mask/mixed"]))[0]
+    assert (spec.role, spec.dtype) == ("scalar", "bytes")
+
+
+def test_colours_have_8_bits_whatever_the_others_have() -> None:
+    colours = np.arange(144, dtype=np.uint8).reshape(6, 8, 3)
+    placed = place(png(colours), still(8, 6))
+    assert np.array_equal(pixels(stored(placed, "semantic_mask/deep")), colours)
+    assert list(KIND.exceptions(placed, make_schema(["semantic_mask"]))) == []
+    assert list(KIND.exceptions(placed, make_schema(["semantic_mask", "semantic_mask/deep"])))
+
+
+def test_eight_bits_can_be_asked_for() -> None:
+    values = INDICES.astype(np.uint16)
+    assert np.array_equal(pixels(stored(place(png(values), still(8, 6), mask_bits="8"))), INDICES)
+    values[2, 2] = 256
+    with pytest.raises(AnnotationError, match="value 256") as caught:
+        place(png(values), still(8, 6), mask_bits="8")
+    assert caught.value.code == "bad_mask"
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (palette_png(), False),
+        (png(INDICES), False),
+        (png(INDICES.astype(np.uint16)), True),
+        (encoded(Image.fromarray(INDICES), "TIFF"), False),
+        (encoded(Image.fromarray(INDICES.astype(np.uint16)), "TIFF"), True),
+        (encoded(Image.fromarray(INDICES.astype(np.uint16)), "PPM"), True),
+        (b"<html>", False),
+        (b"", False),
+        (png(INDICES.astype(np.uint16))[:20], False),
+    ],
+)
+def test_the_depth_of_a_file_is_told_before_it_is_decoded(data: bytes, expected: bool) -> None:
+    assert is_deep(data) == expected
+    assert is_deep_head(data[:HEAD]) == (expected if data.startswith(b"\x89PNG") and len(data) > HEAD else None)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +170,7 @@ def test_values_of_16_bits_are_kept() -> None:
     ],
 )
 def test_other_masks_keep_their_values(data: bytes, expected: Any) -> None:
-    assert np.array_equal(pixels(place(data, still(8, 6)).png), expected)
+    assert np.array_equal(pixels(stored(place(data, still(8, 6)))), expected)
 
 
 @pytest.mark.parametrize("bits", [1, 2, 4])
@@ -113,37 +179,47 @@ def test_grey_values_of_few_bits_are_not_stretched(bits: int) -> None:
     data = grey_png(bits, indices)
     with Image.open(io.BytesIO(data)) as image:
         assert image.size == (8, 6)
-    assert np.array_equal(pixels(place(data, still(8, 6)).png), indices)
+    assert np.array_equal(pixels(stored(place(data, still(8, 6)))), indices)
 
 
 @pytest.mark.parametrize("orientation", range(2, 9))
 def test_a_mask_turns_with_its_image(orientation: int) -> None:
     placed = place(palette_png(), turned(orientation, 8, 6))
     expected = Image.fromarray(INDICES).transpose(UPRIGHT[orientation])
-    assert np.array_equal(pixels(placed.png), np.asarray(expected))
+    assert np.array_equal(pixels(stored(placed)), np.asarray(expected))
 
 
 @pytest.mark.parametrize("orientation", [5, 6, 7, 8])
 def test_a_mask_of_the_turned_picture_stays_as_it_is(orientation: int) -> None:
     upright = np.ascontiguousarray(INDICES.T)
-    assert np.array_equal(pixels(place(palette_png(upright), turned(orientation, 8, 6)).png), upright)
+    assert np.array_equal(pixels(stored(place(palette_png(upright), turned(orientation, 8, 6)))), upright)
+
+
+@pytest.mark.parametrize("orientation", range(2, 9))
+def test_a_mask_of_the_turned_picture_is_turned_back_where_the_turn_is_ignored(orientation: int) -> None:
+    upright = np.asarray(Image.fromarray(INDICES).transpose(UPRIGHT[orientation]))
+    frame = PixelFrame(8, 6, 8, 6, ignored=orientation)
+    assert np.array_equal(pixels(stored(place(png(upright), frame, is_upright=True))), INDICES)
+    if orientation >= 5:  # the size tells
+        assert np.array_equal(pixels(stored(place(png(upright), frame))), INDICES)
+    assert np.array_equal(pixels(stored(place(palette_png(), frame))), INDICES)
 
 
 def test_where_the_size_does_not_tell_the_frame_of_the_annotation_does() -> None:
     square = np.zeros((8, 8), np.uint8)
     square[1, 2] = 7
     frame = turned(6, 8, 8)
-    assert np.array_equal(pixels(place(png(square), frame, is_upright=True).png), square)
-    assert np.array_equal(pixels(place(png(square), frame).png), np.rot90(square, -1))
+    assert np.array_equal(pixels(stored(place(png(square), frame, is_upright=True))), square)
+    assert np.array_equal(pixels(stored(place(png(square), frame))), np.rot90(square, -1))
 
 
 def test_resizing_takes_the_nearest_value() -> None:
     frame = PixelFrame(8, 6, 16, 12, scale_x=2, scale_y=2)
-    found = pixels(place(palette_png(), frame).png)
+    found = pixels(stored(place(palette_png(), frame)))
     assert np.array_equal(found, nearest(INDICES, frame))
     assert set(np.unique(found)) == {0, 15, 255}
     colours = np.arange(144, dtype=np.uint8).reshape(6, 8, 3)
-    assert np.array_equal(pixels(place(png(colours), frame).png), colours.repeat(2, axis=0).repeat(2, axis=1))
+    assert np.array_equal(pixels(stored(place(png(colours), frame))), colours.repeat(2, axis=0).repeat(2, axis=1))
 
 
 @pytest.mark.parametrize(
@@ -185,7 +261,7 @@ def test_damaged_masks_are_told_and_never_crash(form: str) -> None:
         for place_of_bit in random.integers(0, len(mutant), 2):
             mutant[place_of_bit] ^= 1 << int(random.integers(0, 8))
         with contextlib.suppress(AnnotationError):
-            assert pixels(place(bytes(mutant), still(8, 6)).png).shape[:2] == (6, 8)
+            assert pixels(stored(place(bytes(mutant), still(8, 6)))).shape[:2] == (6, 8)
 
 
 def test_an_item_without_a_mask_has_an_empty_value_and_the_dataset_says_so() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from beam_tfrecord.annotations.orientation import annotation_is_upright
+from beam_tfrecord.geometry import PixelFrame
 from tests.annotation_tools import still, turned
 
 
@@ -34,6 +35,16 @@ def test_the_option_wins() -> None:
     frame = turned(6, 40, 20)
     assert annotation_is_upright((20, 40), frame, "stored") == (False, False)
     assert annotation_is_upright(None, frame, "upright", "stored") == (True, False)
+
+
+def test_where_the_turn_is_ignored_the_same_things_decide_and_nothing_is_guessed() -> None:
+    frame = PixelFrame(40, 20, 40, 20, ignored=6)
+    assert annotation_is_upright(None, frame, "upright") == (True, False)
+    assert annotation_is_upright((20, 40), frame, "stored") == (False, False)
+    assert annotation_is_upright((20, 40), frame) == (True, False)
+    assert annotation_is_upright((40, 20), frame, default="upright") == (False, False)
+    assert annotation_is_upright(None, frame, default="upright") == (True, False)
+    assert annotation_is_upright(None, frame) == (False, False)
 
 
 def test_an_image_that_is_not_turned_has_one_picture_only() -> None:

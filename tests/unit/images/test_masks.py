@@ -109,6 +109,14 @@ def test_a_mask_is_turned_with_its_image(orientation: int) -> None:
     assert np.array_equal(by_tensorflow(convert_mask(data, frame)), VALUES)
 
 
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_mask_of_the_turned_picture_is_turned_back_where_the_turn_is_ignored(orientation: int) -> None:
+    raster = samples.raster_of(VALUES, orientation)[:, :, 0]
+    frame = plan_frame(raster.shape[1], raster.shape[0], orientation, ImagePolicy(orientation="ignore"))
+    assert np.array_equal(place_mask(VALUES[:, :, 0], frame, is_upright=True), raster)
+    assert np.array_equal(place_mask(raster, frame), raster)
+
+
 @given(
     width=st.integers(1, 40),
     height=st.integers(1, 40),

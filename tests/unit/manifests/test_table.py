@@ -283,8 +283,24 @@ def test_a_mask_that_leads_out_of_its_bucket_is_told(tmp_path: Path) -> None:
 
     sample = written(tmp_path, "image,mask\na.jpg,m.png\nb.jpg,../../m.png\nc.jpg,\n", mask_column="mask")
     items = read(CsvFormat(), sample, files=Bucket())
-    assert [fields.get("mask") for _, fields in rows_of(items)] == [f"{tmp_path}/m.png", None]
+    assert [fields.get("mask") for _, fields in rows_of(items)] == [f"{tmp_path}/m.png", ""]
     assert rejects_of(items) == [(f"{sample.uri}:3", "unsafe_path")]
+
+
+@pytest.mark.parametrize("cell", ["", "  ", '" "'])
+def test_an_empty_mask_cell_says_that_there_is_no_mask(tmp_path: Path, cell: str) -> None:
+    fields = fields_of(tmp_path, f"image,mask\na.jpg,m.png\nb.jpg,{cell}\n", mask_column="mask")
+    assert [row["mask"] for row in fields] == [f"{tmp_path}/m.png", ""]
+
+
+def test_the_mask_of_an_image_with_several_boxes_is_given_on_any_of_its_lines(tmp_path: Path) -> None:
+    lines = ["image,class,xmin,ymin,xmax,ymax,mask"]
+    lines += [f"{name}.jpg,x,1,2,3,4,{mask}" for name, mask in (("a", ""), ("b", "m.png"), ("a", "n.png"), ("b", ""))]
+    fields = fields_of(tmp_path, "\n".join(lines), mask_column="mask")
+    assert [(row["image"], row["mask"], row.get("notes")) for row in fields] == [
+        ("a.jpg", f"{tmp_path}/n.png", None),
+        ("b.jpg", f"{tmp_path}/m.png", None),
+    ]
 
 
 def test_declared_columns_are_kept_as_they_stand(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""A dataset as one archive, for carrying it about, and back."""

@@ -1,0 +1,95 @@
+"""Extracting as a pipeline: one element for each file of records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import apache_beam as beam
+from apache_beam.metrics import Metrics
+
+from beam_tfrecord.datasets.facts import DatasetFacts
+from beam_tfrecord.extracting.dataset import Extraction, finish
+from beam_tfrecord.extracting.layout import Layout
+from beam_tfrecord.extracting.paths import ImagePaths, clashing_paths
+from beam_tfrecord.extracting.records import RecordExtractor
+from beam_tfrecord.extracting.shards import ShardExtract, ShardExtractor, ShardToExtract, wanted_paths
+from beam_tfrecord.images.memory import keep_large_buffers
+from beam_tfrecord.storage import Storage, scheme_of
+from beam_tfrecord.writing.progress import PROGRESS
+
+NAMESPACE = "beam_tfrecord"
+REMOTE_THREADS = 32  # each waits for an answer of the store most of the time
+
+
+class _ExtractShard(beam.DoFn):
+    def __init__(self, layout: Layout | None, output: str, storage: Storage) -> None:
+        self._layout = layout
+        self._output = output
+        self._storage = storage
+        self._pool: ThreadPoolExecutor | None = None
+        self._threads = 0
+
+    def setup(self) -> None:
+        keep_large_buffers()
+        self._threads = REMOTE_THREADS if scheme_of(self._output) else os.cpu_count() or 1
+        self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="extract")
+
+    def teardown(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def process(self, shard: ShardToExtract, clashes: bytes) -> Iterable[ShardExtract]:
+        if self._pool is None:
+            raise RuntimeError("setup() was not called")
+        extractor = RecordExtractor(self._layout, ImagePaths(clashes))
+        writer = ShardExtractor(extractor, self._storage, self._output, self._pool, self._threads, PROGRESS)
+        found = writer.extract(shard)
+        Metrics.counter(NAMESPACE, "records_extracted").inc(found.records)
+        Metrics.counter(NAMESPACE, "faults").inc(len(found.faults) + sum(found.unlisted.values()))
+        yield found
+
+
+class ExtractDataset(beam.PTransform):
+    """Extracts files of records: PBegin -> PCollection of one :class:`~beam_tfrecord.extracting.dataset.Extraction`.
+
+    shards: what :func:`beam_tfrecord.extracting.dataset.shards_to_extract` gave. layout, facts: what is known of the
+    records; None when nothing tells. output: an empty folder. A fault is a value, never an exception; StorageError is
+    raised when a place cannot be used at all.
+    """
+
+    def __init__(
+        self,
+        shards: Sequence[ShardToExtract],
+        layout: Layout | None,
+        facts: DatasetFacts | None,
+        output: str,
+        storage: Storage | None = None,
+    ) -> None:
+        super().__init__()
+        self._shards = list(shards)
+        self._layout = layout
+        self._facts = facts
+        self._output = output
+        self._storage = storage or Storage()
+
+    def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[Extraction]:
+        shards, layout, facts, output, storage = self._shards, self._layout, self._facts, self._output, self._storage
+        spread = root | "Shards" >> beam.Create(shards, reshuffle=False) | "SpreadShards" >> beam.Reshuffle()
+        clashes = (
+            spread
+            | "WantedPaths" >> beam.Map(lambda shard: wanted_paths(shard, layout, storage)).with_output_types(bytes)
+            | "GatherPaths" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
+            | "ClashingPaths" >> beam.Map(clashing_paths).with_output_types(bytes)
+        )
+        return (
+            spread
+            | "ExtractShard"
+            >> beam.ParDo(_ExtractShard(layout, output, storage), beam.pvalue.AsSingleton(clashes)).with_output_types(
+                ShardExtract
+            )
+            | "GatherShards" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
+            | "Finish" >> beam.Map(lambda reports: finish(reports, shards, facts, output, storage))
+        )

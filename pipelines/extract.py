@@ -1,0 +1,146 @@
+"""``beam-tfrecord extract``: the images of a dataset, and a manifest that converts to the same records again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
+from beam_tfrecord.extracting.command import command_line
+from beam_tfrecord.extracting.dataset import (
+    Extraction,
+    clear_output,
+    known_layout,
+    read_result,
+    shards_to_extract,
+)
+from beam_tfrecord.showing.printable import printable
+from beam_tfrecord.storage import Storage
+from beam_tfrecord.writing.progress import PROGRESS
+from pipelines.exits import DONE, FAILED, guarded
+from pipelines.options import ArgumentParser, add_terminal_flags
+from pipelines.places import PLACE_HELP, parse_places_and_beam_flags
+from pipelines.terminal import ProgressDisplay, counted, last_line, plural, say
+
+DESCRIPTION = """Write the images of a dataset as files, and a manifest with all that its records tell of them, from
+which convert makes the same records again: FOLDER/images/, FOLDER/masks/, FOLDER/manifest.jsonl, FOLDER/labels.txt and
+FOLDER/convert.args. Of files from elsewhere it extracts what their keys tell. A damaged record is named and left out;
+the exit status is 1 then."""
+EXAMPLES = f"""places:
+  {PLACE_HELP}
+
+examples:
+  beam-tfrecord extract out/ --output folder/
+  beam-tfrecord convert @folder/convert.args --output again/
+  beam-tfrecord extract gs://bucket/out --output gs://bucket/folder --runner DataflowRunner ...
+
+Flags that are not listed go to Beam (--runner, --direct_num_workers, --project ...)."""
+
+
+def make_parser(prog: str = "beam-tfrecord extract") -> ArgumentParser:
+    """The parser of the command, but for the places."""
+    parser = ArgumentParser(
+        prog=prog,
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage=f"{prog} PLACE... --output FOLDER [options]",
+    )
+    parser.add_argument("--output", default="", metavar="FOLDER", help="folder of the images and the manifest")
+    parser.add_argument("--split", metavar="NAME", help="extract this split only")
+    parser.add_argument("--overwrite", action="store_true", help="replace what was extracted to the folder before")
+    add_terminal_flags(parser)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status."""
+    given = sys.argv[1:] if arguments is None else arguments
+    return guarded(lambda: extract(given), when_stopped="the folder has no manifest.jsonl; --overwrite starts anew")
+
+
+def extract(arguments: Sequence[str]) -> int:
+    """Parse, run and tell. Raises the errors of :mod:`beam_tfrecord.errors`."""
+    flags, places, beam_flags = parse_places_and_beam_flags(make_parser(), arguments)
+    started = time.monotonic()
+    storage = Storage()
+    found = find_files(places, storage)
+    output = flags.output.rstrip("/") or flags.output
+    extraction = run(found, output, flags, beam_flags, storage)
+    seconds = time.monotonic() - started
+    if not flags.json:
+        for fault in extraction.faults:
+            print(printable(str(fault)))
+    if not flags.quiet:
+        for line in further_lines(extraction):
+            say(printable(line))
+    if not flags.json:
+        print(printable(command_line(extraction.flags)))
+    last_line(values(extraction, output, seconds), text(extraction, output, seconds), as_json=flags.json)
+    return FAILED if extraction.num_faults or not extraction.records else DONE
+
+
+def run(
+    found: FoundFiles, output: str, flags: argparse.Namespace, beam_flags: Sequence[str], storage: Storage
+) -> Extraction:
+    """What the pipeline extracts, on the runner that the flags name."""
+    from beam_tfrecord.transforms.extracting import ExtractDataset
+    from beam_tfrecord.transforms.running import is_local, make_options, make_pipeline, quiet_runner, run_watched
+
+    options = make_options(beam_flags)
+    if is_local(options):
+        quiet_runner()
+    shards = shards_to_extract(found, flags.split)
+    clear_output(output, found, storage, overwrite=flags.overwrite)
+    pipeline = make_pipeline(options)
+    _ = pipeline | "ExtractDataset" >> ExtractDataset(shards, known_layout(found), found.facts, output, storage)
+    PROGRESS.reset()
+    stated = [shard.file.stated.records for shard in shards if shard.file.stated is not None]
+    PROGRESS.total = sum(stated) if len(stated) == len(shards) else None
+    display = ProgressDisplay(PROGRESS, quiet=flags.quiet, unit="records", bad="faulty")
+    try:
+        run_watched(pipeline, display.update)
+    finally:
+        display.close()
+    return read_result(output, storage)
+
+
+def further_lines(extraction: Extraction) -> list[str]:
+    """What there is to tell beside the faults."""
+    lines = [f"note: {note}" for note in extraction.notes]
+    if extraction.unlisted:
+        lines.append(f"not named above: {counted(extraction.unlisted)}")
+    lines.append("to convert it again:")
+    return lines
+
+
+def values(extraction: Extraction, output: str, seconds: float) -> dict[str, Any]:
+    """What --json prints."""
+    return {
+        "records": extraction.records,
+        "shards": extraction.shards,
+        "faults": extraction.num_faults,
+        "seconds": round(seconds, 3),
+        "output": output,
+        "by_code": extraction.by_code,
+        "details": [str(fault) for fault in extraction.faults],
+        "notes": list(extraction.notes),
+        "command": command_line(extraction.flags),
+        "flags": list(extraction.flags),
+    }
+
+
+def text(extraction: Extraction, output: str, seconds: float) -> str:
+    """The last line for a person."""
+    faults = plural(extraction.num_faults, "fault") if extraction.num_faults else "no faults"
+    return (
+        f"{plural(extraction.records, 'record')} from {plural(extraction.shards, 'shard')} to {output}, {faults}, "
+        f"{seconds:.1f} s"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""The flags that convert what was extracted."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+import pytest
+
+from beam_tfrecord.annotations.base import Vocabulary
+from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.extracting.command import (
+    Told,
+    arguments_file,
+    command_line,
+    convert_flags,
+    likely_keys,
+    shard_flags,
+    told_vocabulary,
+    undeclared_columns,
+)
+from beam_tfrecord.extracting.shards import ColumnUse
+from beam_tfrecord.option_values import Column
+from pipelines.convert import make_parser
+from pipelines.options import config_from
+
+
+def config_of(**told: Any) -> ConvertConfig:
+    """What convert understands of the flags."""
+    given = {
+        "columns": (),
+        "vocabulary": None,
+        "preset": "imagenet",
+        "compression": "none",
+        "options": {},
+        "shards": {},
+        **told,
+    }
+    flags = shlex.split(arguments_file(convert_flags(Told(**given), "the folder")))
+    return config_from(make_parser().parse_args([*flags, "--output=out"]))
+
+
+def test_flags_say_what_was_told() -> None:
+    columns = (Column("a b", "int64"), Column("x:y", "string", True))
+    config = config_of(
+        columns=columns,
+        vocabulary=Vocabulary(("x", "y"), 3),
+        preset="tfds",
+        compression="zlib",
+        options={"rename": [["label", "y"], ["image", "i'm"]], "image_format": "raw", "seed": 7, "one_hot": True},
+        shards={"train": [3, 4], "test": [1]},
+    )
+    assert config.manifest.input[0].uri == "the folder/manifest.jsonl"
+    assert config.manifest.format == "extracted"
+    assert config.manifest.columns == columns
+    assert (config.labels.labels, config.labels.label_offset) == ("the folder/labels.txt", 3)
+    assert config.labels.one_hot
+    assert config.features.keys == "tfds"
+    assert config.features.rename == (("label", "y"), ("image", "i'm"))
+    assert (config.images.image_format, config.images.orientation) == ("raw", "ignore")
+    assert (config.splits.seed, config.shards.compression) == (7, "zlib")
+    assert config.shards.num_shards == (("test", 1), ("train", 2))
+
+
+def test_ids_with_gaps_are_told_one_by_one() -> None:
+    config = config_of(vocabulary=Vocabulary(("x", "y"), 4, (4, 9)))
+    assert (config.labels.label_ids, config.labels.label_offset) == ((4, 9), None)
+
+
+def test_a_table_has_no_options_of_images() -> None:
+    config = config_of(has_images=False, columns=(Column("a", "int64"),))
+    assert config.images.orientation == "upright"
+
+
+@pytest.mark.parametrize(
+    ("counts", "flag"),
+    [
+        ({"train": [3, 3, 4]}, ["--num_shards=train=3"]),
+        ({"train": [4, 3, 3]}, ["--shard_records=train=4+3+3"]),
+        ({"train": [3, 0, 3], "test": [0]}, ["--num_shards=train=2"]),
+        ({"b": [1, 2], "a": [2, 1]}, ["--shard_records=a=2+1,b=1+2"]),
+        ({}, []),
+    ],
+)
+def test_shards_are_numbered_where_that_is_enough(counts: dict[str, list[int]], flag: list[str]) -> None:
+    assert shard_flags(counts) == flag
+
+
+def test_the_command_can_be_pasted() -> None:
+    flags = ["--input=a b/c", "--rename=x=it's"]
+    assert shlex.split(command_line(flags)) == ["beam-tfrecord", "convert", *flags, "--output=NEW_FOLDER"]
+
+
+def test_keys_from_elsewhere_lead_to_the_nearest_preset() -> None:
+    assert likely_keys(["image/encoded", "image/class/label", "image/colorspace"]) == ("imagenet", ())
+    assert likely_keys(["image/encoded", "image/object/bbox/xmin", "image/object/class/label"]) == ("od", ())
+    assert likely_keys(["image", "label", "objects/bbox", "objects/label"])[0] == "tfds"
+    preset, renames = likely_keys(["image_raw", "label", "height", "width", "depth"])
+    assert ("encoded", "image_raw") in {("encoded", new) for _, new in renames}
+    assert preset in ("tfds", "simple", "imagenet")
+
+
+def test_columns_from_elsewhere_are_single_where_all_are() -> None:
+    uses = {
+        "one": ColumnUse({"int64"}, True, 3),
+        "some": ColumnUse({"bytes"}, True, 2),
+        "many": ColumnUse({"float"}, False, 3),
+        "mixed": ColumnUse({"float", "int64"}, True, 3),
+        "a,b": ColumnUse({"float"}, True, 3),
+        "label": ColumnUse({"float"}, True, 3),
+    }
+    columns, left_out = undeclared_columns(uses, 3, {"label"})
+    assert columns == (Column("many", "float", True), Column("one", "int64"), Column("some", "string", True))
+    assert left_out == ["a,b", "label", "mixed"]
+
+
+def test_labels_from_elsewhere_are_a_vocabulary_or_none() -> None:
+    assert told_vocabulary({9: "y", 4: "x"}) == Vocabulary(("x", "y"), 4, (4, 9))
+    assert told_vocabulary({}) is None
+    assert told_vocabulary({1: "x", 2: "x"}) is None
+    assert told_vocabulary({-1: "x"}) is None
