@@ -56,7 +56,7 @@ def convert(
     rows = table_rows(input)
     places: dict[str, Any] = {"input": input} if rows is None else {"rows": rows}
     job = prepare(**places, output=str(output), **options)
-    pipeline = make_pipeline(make_options(pipeline_options))
+    pipeline = make_pipeline(make_options(pipeline_options), job.config)
     _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
     run_watched(pipeline)
     return read_summary(job.config.output.output, Storage.for_run(job.config.run))

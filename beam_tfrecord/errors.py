@@ -7,6 +7,7 @@ The tree::
     ├── ManifestError      a source that cannot be read at all; the job ends; exit 1
     ├── StorageError       a place that cannot be read or written (permissions, credentials, disk); exit 1
     ├── DatasetError       a finished dataset that is damaged or contradicts its own metadata; exit 1
+    ├── JobError           an engine that cannot be reached or gave the job up; exit 1
     └── ElementError       concerns one item only; becomes a line of rejects.jsonl, never ends the job
         ├── RowError            the row itself: a missing cell, a label out of the vocabulary
         ├── ImageError          the image: missing, cut, corrupt, too large, of an unknown kind
@@ -45,6 +46,10 @@ class StorageError(BeamTfrecordError):
 
 class DatasetError(BeamTfrecordError):
     """A dataset on disk that is damaged, incomplete or not one of ours."""
+
+
+class JobError(BeamTfrecordError):
+    """An engine cannot be reached, or gave the job up. ``--resume`` continues it, there or on another engine."""
 
 
 class Explanation(NamedTuple):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.job import Job, clear_output, plan_job, prepare_job
-from beam_tfrecord.storage import Storage
+from beam_tfrecord.storage import Storage, public_uri
 from beam_tfrecord.writing.progress import PROGRESS
 from pipelines.exits import DONE, FAILED, WITHHELD, guarded
 from pipelines.options import (
@@ -27,6 +27,7 @@ from pipelines.terminal import ProgressDisplay, last_line, say
 
 if TYPE_CHECKING:
     from apache_beam.options.pipeline_options import PipelineOptions
+    from apache_beam.runners.runner import PipelineResult
 
 DESCRIPTION = "Convert labelled images (or a table) to TFRecords that are complete, reproducible and self-describing."
 EXAMPLES = """examples:
@@ -53,6 +54,9 @@ def make_parser(prog: str = "beam-tfrecord convert") -> ArgumentParser:
     add_config_flags(parser)
     add_terminal_flags(parser)
     parser.add_argument("--plan", action="store_true", help="print what would happen and write nothing")
+    parser.add_argument(
+        "--no_wait", action="store_true", help="end when the job is submitted to an engine that goes on without us"
+    )
     return parser
 
 
@@ -64,10 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def convert(arguments: Sequence[str]) -> int:
     """Parse, check, run and tell. Raises the errors of :mod:`beam_tfrecord.errors`."""
     namespace, beam_flags = split_beam_flags(make_parser(), with_arguments_of_file(arguments))
-    terminal = TerminalOptions(namespace.plan, namespace.quiet, namespace.json)
+    terminal = TerminalOptions(namespace.plan, namespace.quiet, namespace.json, namespace.no_wait)
     config = config_from(namespace)
-    if beam_flags:
-        make_options(beam_flags)  # the inputs may lie where only these say how to get in
+    if beam_flags or terminal.no_wait:
+        check_engine(beam_flags, config, terminal)
     storage = Storage.for_run(config.run)
     job = prepare_job(config, storage)
     if terminal.plan:
@@ -101,6 +105,16 @@ def make_options(beam_flags: Sequence[str]) -> PipelineOptions:
     return running.make_options(beam_flags)
 
 
+def check_engine(beam_flags: Sequence[str], config: ConvertConfig, terminal: TerminalOptions) -> None:
+    """Raise ConfigError when the engine that Beam's flags name could not run the job; before anything is looked at."""
+    from beam_tfrecord.transforms import engines, running
+
+    options = running.make_options(beam_flags)  # the inputs may lie where only these say how to get in
+    engines.check_engine(engines.find_engine(options), options, config)
+    if terminal.no_wait:
+        running.check_no_wait(options)
+
+
 def show_plan(job: Job, storage: Storage, terminal: TerminalOptions) -> int:
     """Print what would happen."""
     plan = plan_job(job, storage)
@@ -116,14 +130,16 @@ def run(job: Job, config: ConvertConfig, beam_flags: Sequence[str], terminal: Te
     """Run the conversion on the runner that the flags name, and tell how it ended."""
     from beam_tfrecord.publishing.summary import read_summary
     from beam_tfrecord.transforms.dataset import ConvertDataset
-    from beam_tfrecord.transforms.running import is_local, make_pipeline, quiet_runner, run_watched
+    from beam_tfrecord.transforms.running import is_local, make_pipeline, quiet_runner, run_watched, submit
 
     started = time.monotonic()
     options = make_options(beam_flags)
     if is_local(options):
         quiet_runner()
-    pipeline = make_pipeline(options)
+    pipeline = make_pipeline(options, config)
     _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
+    if terminal.no_wait:
+        return tell_submitted(submit(pipeline), options, job, terminal)
     PROGRESS.reset()
     display = ProgressDisplay(PROGRESS, quiet=terminal.quiet)
     try:
@@ -137,6 +153,19 @@ def run(job: Job, config: ConvertConfig, beam_flags: Sequence[str], terminal: Te
             say(line)
     last_line(summary_values(summary, seconds), summary_text(summary, seconds), as_json=terminal.json)
     return {"published": DONE, "withheld": WITHHELD, "empty": FAILED}[summary.status]
+
+
+def tell_submitted(result: PipelineResult, options: PipelineOptions, job: Job, terminal: TerminalOptions) -> int:
+    """Say where the job can be watched, and where the dataset will be."""
+    from beam_tfrecord.transforms.running import job_link
+
+    link, output = job_link(result, options), public_uri(job.config.output.output)
+    last_line(
+        {"submitted": True, "job": link, "output": output},
+        f"submitted{f': {link}' if link else ''}; the dataset is complete when {output}/dataset_info.json is there",
+        as_json=terminal.json,
+    )
+    return DONE
 
 
 if __name__ == "__main__":

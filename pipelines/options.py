@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib
+import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -40,6 +42,7 @@ class TerminalOptions:
     plan: bool = False
     quiet: bool = False
     json: bool = False
+    no_wait: bool = False
 
 
 def add_terminal_flags(parser: argparse.ArgumentParser) -> None:
@@ -118,10 +121,12 @@ def split_beam_flags(parser: ArgumentParser, arguments: Sequence[str]) -> tuple[
     return namespace, rest
 
 
-def check_beam_flags(arguments: Sequence[str], ours: Sequence[str]) -> None:
-    """Raise ConfigError for what is no flag of Beam's PipelineOptions either."""
+def make_beam_parser(arguments: Sequence[str]) -> ArgumentParser:
+    """A parser of all flags of Beam's PipelineOptions. Those of Dask are there only when its runner is asked for."""
     from apache_beam.options.pipeline_options import PipelineOptions
 
+    if any("dask" in argument.lower() for argument in arguments) and importlib.util.find_spec("distributed"):
+        importlib.import_module("apache_beam.runners.dask.dask_runner")
     parser = ArgumentParser(add_help=False)
     for options in [PipelineOptions, *PipelineOptions.__subclasses__()]:
         adder = getattr(options, "_add_argparse_args", None)
@@ -130,6 +135,12 @@ def check_beam_flags(arguments: Sequence[str], ours: Sequence[str]) -> None:
                 adder(parser)
             except (argparse.ArgumentError, TypeError):
                 continue  # two option classes of Beam declare one flag
+    return parser
+
+
+def check_beam_flags(arguments: Sequence[str], ours: Sequence[str]) -> None:
+    """Raise ConfigError for what is no flag of Beam's PipelineOptions either."""
+    parser = make_beam_parser(arguments)
     _, unknown = parser.parse_known_args(list(arguments))
     for argument in unknown:
         if argument.startswith("-"):

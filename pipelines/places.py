@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from beam_tfrecord.errors import ConfigError, nearest
-from pipelines.options import ArgumentParser, flags_of, with_underscores
+from pipelines.options import ArgumentParser, flags_of, make_beam_parser, with_underscores
 
 PLACE_HELP = "a dataset's folder, a TFRecord file, or a glob; several files are fine"
 
@@ -22,25 +22,10 @@ def parse_places_and_beam_flags(
 ) -> tuple[argparse.Namespace, list[str], list[str]]:
     """(our flags, places, Beam's flags). Beam's parser tells its flags and their values from the places."""
     namespace, rest = parser.parse_known_args(with_underscores(arguments, flags_of(parser)))
-    beam_parser = make_beam_parser()
+    beam_parser = make_beam_parser(rest)
     _, unknown = beam_parser.parse_known_args(rest)
     places = _places(unknown, [*flags_of(parser), *flags_of(beam_parser)])
     return namespace, places, _without(rest, unknown)
-
-
-def make_beam_parser() -> ArgumentParser:
-    """A parser of all flags of Beam's PipelineOptions."""
-    from apache_beam.options.pipeline_options import PipelineOptions
-
-    parser = ArgumentParser(add_help=False)
-    for options in [PipelineOptions, *PipelineOptions.__subclasses__()]:
-        adder = getattr(options, "_add_argparse_args", None)
-        if adder is not None:
-            try:
-                adder(parser)
-            except (argparse.ArgumentError, TypeError):
-                continue  # two option classes of Beam declare one flag
-    return parser
 
 
 def _places(rest: Sequence[str], flags: Sequence[str]) -> list[str]:

@@ -70,6 +70,13 @@ class DatasetPlan:
             split = split_by_ratio(ratios, self.strata[item.stratum], item.unit)
         return split, self.splits[split].shard_of(item.order)
 
+    def place_all(self, items: Iterable[BlockItem], config: ConvertConfig) -> dict[tuple[str, int], list[BlockItem]]:
+        """The items of each (split, shard), in their order."""
+        placed: dict[tuple[str, int], list[BlockItem]] = {}
+        for item in items:
+            placed.setdefault(self.place(item, config), []).append(item)
+        return placed
+
 
 def plan_dataset(
     survey: Survey,

@@ -23,10 +23,10 @@ from beam_tfrecord.publishing.publish import publish_dataset
 from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import read_records
+from beam_tfrecord.transforms.counters import EngineProgress, count_shard
 from beam_tfrecord.transforms.planning import PlaceEntries, ShardKey
 from beam_tfrecord.transforms.reading import ReadBlocks
-from beam_tfrecord.transforms.shards import count_shard, default_threads
-from beam_tfrecord.writing.progress import PROGRESS
+from beam_tfrecord.transforms.shards import default_threads
 from beam_tfrecord.writing.shards import ShardWriter
 from beam_tfrecord.writing.staging import staging_folder
 
@@ -66,10 +66,11 @@ class _EncodeShard(beam.DoFn):
     def process(self, element: tuple[ShardKey, Iterable[bytes]]) -> Iterator[SplitRecord | ShardInfo]:
         (split, index), blocks = element
         assert self._pool is not None
-        writer = ShardWriter(self._job.config, self._plan, self._storage, self._pool, self._threads, PROGRESS)
+        progress = EngineProgress()
+        writer = ShardWriter(self._job.config, self._plan, self._storage, self._pool, self._threads, progress)
         for made in writer.records(split, index, itertools.chain.from_iterable(map(unpack_block, blocks))):
             if isinstance(made, ShardInfo):
-                count_shard(made)
+                count_shard(made, writer.times)
                 yield made
             else:
                 yield SplitRecord(split, made)

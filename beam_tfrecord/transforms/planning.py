@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import apache_beam as beam
-from apache_beam.transforms.window import GlobalWindow
-from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.manifests.base import Source
-from beam_tfrecord.planning.blocks import BlockItem, pack_block, unpack_block
+from beam_tfrecord.planning.blocks import pack_block, unpack_block
 from beam_tfrecord.planning.dataset_plan import DatasetPlan, plan_dataset
 from beam_tfrecord.planning.mask_depth import deep_kinds
 from beam_tfrecord.planning.survey import Survey, merge_surveys
@@ -19,8 +17,6 @@ from beam_tfrecord.transforms.reading import Block
 
 ShardKey = tuple[str, int]
 MERGE_EVERY = 64  # surveys that an accumulator holds before it adds them up
-PENDING_ITEMS = 512  # items of one shard that make a block
-PENDING_TOTAL = 50_000  # items of all shards that are held before blocks are given out
 
 
 class CombineSurveys(beam.CombineFn):
@@ -76,38 +72,17 @@ class PlanDataset(beam.PTransform):
 
 
 class _PlaceEntries(beam.DoFn):
-    """Regroups the items of blocks by shard. Holds pointers only, and gives them out when there are many."""
+    """Regroups the items of blocks by shard.
+
+    Nothing is held from block to block: what a step gives out when its bundle ends is lost on some engines.
+    """
 
     def __init__(self, config: ConvertConfig) -> None:
         self._config = config
 
-    def start_bundle(self) -> None:
-        self._pending: dict[ShardKey, list[BlockItem]] = {}
-        self._total = 0
-
     def process(self, block: Block, plan: DatasetPlan) -> Iterable[tuple[ShardKey, bytes]]:
-        for item in unpack_block(block.packed):
-            key = plan.place(item, self._config)
-            items = self._pending.setdefault(key, [])
-            items.append(item)
-            self._total += 1
-            if len(items) >= PENDING_ITEMS:
-                yield key, self._take(key)
-        if self._total >= PENDING_TOTAL:
-            yield from self._take_all()
-
-    def finish_bundle(self) -> Iterator[WindowedValue]:
-        for pair in self._take_all():
-            yield WindowedValue(pair, GlobalWindow().max_timestamp(), [GlobalWindow()])
-
-    def _take_all(self) -> Iterator[tuple[ShardKey, bytes]]:
-        for key in list(self._pending):
-            yield key, self._take(key)
-
-    def _take(self, key: ShardKey) -> bytes:
-        items = self._pending.pop(key)
-        self._total -= len(items)
-        return pack_block(items)
+        for key, items in plan.place_all(unpack_block(block.packed), self._config).items():
+            yield key, pack_block(items)
 
 
 class PlaceEntries(beam.PTransform):

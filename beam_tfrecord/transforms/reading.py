@@ -16,7 +16,7 @@ from beam_tfrecord.planning.blocks import pack_block
 from beam_tfrecord.planning.survey import BlockBuilder, Survey
 from beam_tfrecord.storage import Storage
 
-BLOCK_ITEMS = 2_000
+BLOCK_ITEMS = 16_384  # some megabytes; the more, the fewer elements each of them becomes when it is cut by shard
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,42 @@
-"""Running a pipeline: which runner, and what its failure means."""
+"""Running a pipeline on an engine: submitted, watched to its end, and its failure told as what it is."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import logging
 import re
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
+import grpc
 from apache_beam.io.filesystems import FileSystems
-from apache_beam.options.pipeline_options import PipelineOptions, SetupOptions, StandardOptions
+from apache_beam.metrics import MetricsFilter
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    PortableOptions,
+    SetupOptions,
+    StandardOptions,
+)
 from apache_beam.pipeline import Pipeline
 from apache_beam.runners.runner import PipelineResult
+from google.api_core.exceptions import GoogleAPIError
 
 from beam_tfrecord import errors
+from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.errors import ConfigError, JobError
+from beam_tfrecord.transforms.counters import NAMESPACE
+from beam_tfrecord.transforms.engines import Engine, check_engine, find_engine, works_in_launcher
+from beam_tfrecord.writing.progress import PROGRESS, Progress
 
 BeamFlags: TypeAlias = Sequence[str] | PipelineOptions  # as they are given: flags, or options made of them
-LOCAL_RUNNERS = ("DirectRunner", "FnApiRunner", "BundleBasedDirectRunner", "direct", "directrunner")
+POLL_SECONDS = 5.0  # between questions to an engine for its counters
+# What Beam's runners raise when an engine cannot be reached or a job failed there.
+ENGINE_ERRORS = (RuntimeError, OSError, grpc.RpcError, GoogleAPIError)
 _OWN_ERROR = re.compile(
     r"beam_tfrecord\.errors\.(ConfigError|ManifestError|StorageError|DatasetError): (.*?)"
     r"(?: \[while running|\n\n|\n(?=Traceback|During handling)|$)",
@@ -44,17 +63,20 @@ def quiet_runner() -> None:
 
 def is_local(options: PipelineOptions) -> bool:
     """Whether the job runs in this process (or in processes that it starts)."""
-    runner = options.view_as(StandardOptions).runner
-    return runner is None or runner.rpartition(".")[2].lower() in {name.lower() for name in LOCAL_RUNNERS}
+    return find_engine(options).is_local
 
 
-def make_pipeline(options: PipelineOptions) -> Pipeline:
-    """A pipeline on the runner of the options.
+def make_pipeline(options: PipelineOptions, config: ConvertConfig | None = None) -> Pipeline:
+    """A pipeline on the engine of the options. Raises ConfigError when it could not run there.
 
-    DirectRunner means the in-process FnApiRunner: Beam's own switch would first look for Prism on the network. The
-    options are handed to its workers, which multi_processing would lose.
+    config: of the conversion that the pipeline is for. DirectRunner means the in-process FnApiRunner: Beam's own
+    switch would first look for Prism on the network. The options are handed to its workers, which multi_processing
+    would lose.
     """
-    if not is_local(options):
+    engine = find_engine(options)
+    check_engine(engine, options, config)
+    options.view_as(StandardOptions).runner = engine.runner
+    if not engine.is_local:
         return Pipeline(options=options)
     from apache_beam.portability.api import beam_provision_api_pb2
     from apache_beam.runners.portability.fn_api_runner import fn_runner
@@ -68,12 +90,112 @@ def make_pipeline(options: PipelineOptions) -> Pipeline:
     return Pipeline(runner=fn_runner.FnApiRunner(provision_info=provision), options=options)
 
 
+# ---------------------------------------------------------------------------------------------------------------------
+# Running
+
+
 def run_watched(pipeline: Pipeline, watch: Callable[[], None] = lambda: None, interval: float = 0.1) -> PipelineResult:
     """Run to the end, calling ``watch`` now and then; errors of ours come out as themselves.
 
-    The in-process runner blocks until it is done, so it runs in a thread of its own while this one watches (and stays
-    open to Ctrl-C). It would wait for ever for a worker process that died: the thread that keeps such a process ends
-    with an exception then, and so does the job.
+    ``PROGRESS`` is kept up to date: by the writers where they live in this process, from the engine's counters
+    elsewhere. Raises JobError when an engine gives the job up.
+    """
+    engine = find_engine(pipeline.options)
+    if engine.is_local:
+        return _run_in_thread(pipeline, watch, interval)
+    return _wait_for(submit(pipeline), engine, watch, interval)
+
+
+def submit(pipeline: Pipeline) -> PipelineResult:
+    """Hand the pipeline to its engine, and do not wait. Raises JobError when the engine cannot be reached."""
+    engine = find_engine(pipeline.options)
+    if engine.is_local:
+        raise ConfigError(f"{engine.name} runs the job in this process: it cannot go on without it")
+    endpoint = pipeline.options.view_as(PortableOptions).job_endpoint
+    if engine.name == "PortableRunner" and endpoint != "embed" and not answers(endpoint):
+        raise JobError(f"no job service answers at {endpoint}: start the engine, or correct --job_endpoint")
+    try:
+        return pipeline.run()
+    except ENGINE_ERRORS as error:
+        raise _told(error, engine, "could not be submitted to") from error
+
+
+def answers(endpoint: str, seconds: float = 10.0) -> bool:
+    """Whether something listens at HOST:PORT. Beam itself would wait for minutes and not say for what."""
+    host, _, port = endpoint.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=seconds).close()
+    except (OSError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def check_no_wait(options: PipelineOptions) -> None:
+    """Raise ConfigError where a job would end with this process."""
+    engine = find_engine(options)
+    if works_in_launcher(engine, options):
+        raise ConfigError(f"--no_wait: with {engine.name} and these options the job ends with this process")
+
+
+def _wait_for(result: PipelineResult, engine: Engine, watch: Callable[[], None], interval: float) -> PipelineResult:
+    outcome: dict[str, BaseException] = {}
+
+    def wait() -> None:
+        try:
+            result.wait_until_finish()
+        except BaseException as error:  # handed over to the thread that waits
+            outcome["error"] = error
+
+    thread = threading.Thread(target=wait, name="wait-for-engine", daemon=True)
+    thread.start()
+    asked = time.monotonic()
+    try:
+        while thread.is_alive():
+            thread.join(interval)
+            if time.monotonic() - asked >= POLL_SECONDS:
+                take_counters(result, PROGRESS)
+                asked = time.monotonic()
+            watch()
+    except KeyboardInterrupt:
+        if not engine.outlives_launcher or engine.name == "PortableRunner":
+            with contextlib.suppress(*ENGINE_ERRORS):  # the job may be over, or the engine gone
+                result.cancel()
+        raise
+    if "error" in outcome:
+        raise _told(outcome["error"], engine, "was given up by") from outcome["error"]
+    return result
+
+
+def take_counters(result: PipelineResult, progress: Progress) -> None:
+    """Bring a progress up to what the engine has counted. Engines that tell nothing while they run change nothing."""
+    try:
+        # A result of the portable runner keeps the first answer for ever; its copy asks anew.
+        found = copy.copy(result).metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]
+    except (NotImplementedError, AttributeError, KeyError, OSError, RuntimeError, ValueError, TypeError):
+        return
+    counts: dict[str, int] = {}
+    for metric in found:
+        value = metric.committed if metric.attempted is None else metric.attempted
+        counts[metric.key.metric.name] = counts.get(metric.key.metric.name, 0) + (value or 0)
+    progress.at_least(counts.get("records_written", 0), counts.get("rejected", 0), counts.get("bytes_read", 0))
+
+
+def job_link(result: PipelineResult, options: PipelineOptions) -> str:
+    """Where a person watches the job: the page of a Dataflow job, else the id that the engine gave it."""
+    name = getattr(result, "job_id", None)
+    job = name() if callable(name) else getattr(result, "_job_id", "")
+    cloud = options.view_as(GoogleCloudOptions)
+    if find_engine(options).name == "DataflowRunner" and job:
+        return f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}/{job}?project={cloud.project}"
+    return str(job)
+
+
+def _run_in_thread(pipeline: Pipeline, watch: Callable[[], None], interval: float) -> PipelineResult:
+    """Run where ``run()`` blocks until all is done.
+
+    It runs in a thread of its own while this one watches (and stays open to Ctrl-C). The in-process runner would wait
+    for ever for a worker process that died: the thread that keeps such a process ends with an exception then, and so
+    does the job.
     """
     outcome: dict[str, Any] = {}
     lost: list[threading.ExceptHookArgs] = []
@@ -120,6 +242,28 @@ def _thread_failures(tell: Callable[[threading.ExceptHookArgs], None]) -> Iterat
         yield
     finally:
         threading.excepthook = before
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Failures
+
+
+def _told(error: BaseException, engine: Engine, what: str) -> BaseException:
+    """The error of ours that ended a job, or a JobError with what the engine says (a worker's traceback, for a bug).
+
+    What is no error of an engine is a bug on this side and stays what it is.
+    """
+    own = own_error(error)
+    if own is not error or not isinstance(error, ENGINE_ERRORS):
+        return own
+    return JobError(f"the job {what} {engine.name}: {engine_text(error)}")
+
+
+def engine_text(error: BaseException) -> str:
+    """What an engine says: for a failed call its status and details, without the trace of the call."""
+    if isinstance(error, grpc.Call):
+        return f"{error.code().name}: {error.details()}"
+    return str(error)
 
 
 def own_error(error: BaseException) -> BaseException:

@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import apache_beam as beam
-from apache_beam.metrics import Metrics
+from apache_beam.transforms.display import DisplayDataItem
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import ShardInfo
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.planning.blocks import unpack_block
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
-from beam_tfrecord.storage import Storage
+from beam_tfrecord.storage import Storage, public_uri
+from beam_tfrecord.transforms.counters import EngineProgress, RetryCounts, count_shard
 from beam_tfrecord.transforms.planning import ShardKey
 from beam_tfrecord.writing.progress import PROGRESS
 from beam_tfrecord.writing.shards import ShardWriter, has_latency
 
-NAMESPACE = "beam_tfrecord"
 REMOTE_THREADS = 32  # reads that wait for an object store at a time
 
 
@@ -38,9 +39,11 @@ class _WriteShards(beam.DoFn):
         self._storage = storage
         self._pool: ThreadPoolExecutor | None = None
         self._threads = 0
+        self._retries: RetryCounts | None = None
 
     def setup(self) -> None:
         keep_large_buffers()
+        self._retries = RetryCounts(self._storage.counters)
 
     def teardown(self) -> None:
         if self._pool is not None:
@@ -57,24 +60,13 @@ class _WriteShards(beam.DoFn):
 
     def process(self, element: tuple[ShardKey, Iterable[bytes]], plan: DatasetPlan) -> Iterable[ShardInfo]:
         (split, index), blocks = element
-        writer = ShardWriter(self._config, plan, self._storage, self._opened(plan), self._threads, PROGRESS)
+        progress = EngineProgress()
+        writer = ShardWriter(self._config, plan, self._storage, self._opened(plan), self._threads, progress)
         info = writer.write(split, index, (item for block in blocks for item in unpack_block(block)))
-        count_shard(info)
+        count_shard(info, writer.times)
+        if self._retries is not None:
+            self._retries.tell()
         yield info
-
-
-def count_shard(info: ShardInfo) -> None:
-    """Add a written shard to the counters that every engine shows."""
-    counts = {
-        "rows": info.num_rows,
-        "records_written": info.num_records,
-        "bytes_read": info.bytes_read,
-        "bytes_written": info.num_bytes,
-        "shards_written": int(bool(info.path)),
-        **{f"rejected_{code}": count for code, count in info.rejected.items()},
-    }
-    for name, count in counts.items():
-        Metrics.counter(NAMESPACE, name).inc(count)
 
 
 class WriteShards(beam.PTransform):
@@ -100,3 +92,13 @@ class WriteShards(beam.PTransform):
                 _WriteShards(self._config, self._storage), plan=beam.pvalue.AsSingleton(self._plan)
             ).with_output_types(ShardInfo)
         )
+
+    def display_data(self) -> dict[str, Any]:
+        shards = self._config.shards
+        return {
+            "output": DisplayDataItem(public_uri(self._config.output.output), label="Output"),
+            "compression": DisplayDataItem(shards.compression, label="Compression"),
+            "shard_size": DisplayDataItem(shards.shard_size, label="Bytes aimed at in a shard"),
+            "validate": DisplayDataItem(self._config.images.validate, label="Decoded before storing"),
+            "read_threads": DisplayDataItem(self._config.run.read_threads or 0, label="Read threads (0: automatic)"),
+        }

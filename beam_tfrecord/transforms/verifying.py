@@ -9,18 +9,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import apache_beam as beam
-from apache_beam.metrics import Metrics
 
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.shard_files import FoundFiles, ShardFile
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.transforms.counters import count
 from beam_tfrecord.verifying import ShardChecker, ShardReport, Verdict, judge_dataset
 from beam_tfrecord.verifying.decoders import AUTO, choose_decoder, make_decoder, stated_max_pixels
 from beam_tfrecord.verifying.records import RecordRules
 from beam_tfrecord.writing.progress import PROGRESS
-
-NAMESPACE = "beam_tfrecord"
 
 
 @dataclass(frozen=True)
@@ -65,8 +63,8 @@ class _VerifyShard(beam.DoFn):
             raise RuntimeError("setup() was not called")
         report = self._checker.check(shard)
         counts = {"records_verified": report.records, "images_verified": report.images, "faults": report.num_faults}
-        for name, count in counts.items():
-            Metrics.counter(NAMESPACE, name).inc(count)
+        for name, amount in counts.items():
+            count(name, amount)
         yield report
 
 

@@ -22,6 +22,13 @@ class Progress:
             self.rejects += rejects
             self.bytes_read += bytes_read
 
+    def at_least(self, records: int, rejects: int, bytes_read: int) -> None:
+        """Take over counts made elsewhere, where they are ahead of those made here."""
+        with self._lock:
+            self.records = max(self.records, records)
+            self.rejects = max(self.rejects, rejects)
+            self.bytes_read = max(self.bytes_read, bytes_read)
+
     def reset(self) -> None:
         with self._lock:
             self.records = self.rejects = self.bytes_read = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +19,7 @@ from beam_tfrecord.images import convert_frames, convert_image, place_mask
 from beam_tfrecord.images.stored import StoredImage
 from beam_tfrecord.writing.image_features import digest_of, image_features, image_format, image_specs
 from beam_tfrecord.writing.statistics import ImageFacts
+from beam_tfrecord.writing.timing import WorkTimes
 
 STAGE = "encode"
 Read = Callable[[str, Member | None], bytes]
@@ -56,6 +58,7 @@ class _Notes:
     digest: Any = field(default_factory=hashlib.sha256)
     bytes_read: int = 0
     exceptions: set[str] = field(default_factory=set)
+    times: WorkTimes = field(default_factory=WorkTimes)
 
 
 @dataclass(frozen=True)
@@ -76,12 +79,22 @@ class RecordEncoder:
         object.__setattr__(self, "_of_record", of_record)
         object.__setattr__(self, "_of_frame", of_frame)
 
-    def encode(self, entry: Entry, occurrence: int = 0) -> EncodedRecord:
+    def encode(self, entry: Entry, occurrence: int = 0, times: WorkTimes | None = None) -> EncodedRecord:
         """The record of an entry. Raises ElementError.
 
         occurrence: 0 for the first entry of an id, 1 for its first copy ...; it makes the source id of a copy distinct.
+        times: the time that it took is added there.
         """
-        notes = _Notes(warnings=list(entry.warnings))
+        started = time.perf_counter_ns()
+        notes = _Notes(warnings=list(entry.warnings), times=WorkTimes() if times is None else times)
+        before = notes.times.read + notes.times.decode
+        try:
+            return self._encoded(entry, occurrence, notes)
+        finally:
+            spent = notes.times.read + notes.times.decode - before
+            notes.times.encode += time.perf_counter_ns() - started - spent
+
+    def _encoded(self, entry: Entry, occurrence: int, notes: _Notes) -> EncodedRecord:
         source_id = entry.id if occurrence == 0 else f"{entry.id}#{occurrence}"
         if self.schema.is_sequence:
             data = self._sequence(entry, source_id, notes)
@@ -106,7 +119,7 @@ class RecordEncoder:
         annotations = entry.annotations
         if entry.uri is not None:
             data = self._read(entry.uri, entry.member, notes)
-            image = convert_image(data, self.config.images)
+            image = self._converted(data, notes)
             features.update(self._image_features(image, entry, notes))
             annotations = self._placed(annotations, image, entry, notes)
         self._check_labels(annotations, notes)
@@ -130,7 +143,7 @@ class RecordEncoder:
         """Features of each stored picture of a frame: several when an animated image is taken apart."""
         data = self._read(frame.uri, frame.member, notes)
         animated = self.config.images.animated == "sequence"
-        images = convert_frames(data, self.config.images) if animated else (convert_image(data, self.config.images),)
+        images = convert_frames(data, self.config.images) if animated else (self._converted(data, notes),)
         for image in images:
             features = self._image_features(image, frame, notes)
             annotations = self._placed(frame.annotations, image, frame, notes)
@@ -142,9 +155,20 @@ class RecordEncoder:
     # -----------------------------------------------------------------------------------------------------------------
 
     def _read(self, uri: str, member: Member | None, notes: _Notes) -> bytes:
-        data = self.read(uri, member)
+        started = time.perf_counter_ns()
+        try:
+            data = self.read(uri, member)
+        finally:
+            notes.times.read += time.perf_counter_ns() - started
         notes.bytes_read += len(data)
         return data
+
+    def _converted(self, data: bytes, notes: _Notes) -> StoredImage:
+        started = time.perf_counter_ns()
+        try:
+            return convert_image(data, self.config.images)
+        finally:
+            notes.times.decode += time.perf_counter_ns() - started
 
     def _identity(self, source_id: str) -> dict[str, Feature]:
         return {self.schema.keys["source_id"]: Feature("bytes", (source_id.encode("utf-8", "surrogateescape"),))}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Finding, RejectedRow, ShardInfo
@@ -16,22 +18,29 @@ from beam_tfrecord.planning.blocks import BlockItem, unpack_entry
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.storage import Storage, scheme_of
 from beam_tfrecord.writing.array_record_files import write_twin
-from beam_tfrecord.writing.progress import Progress
 from beam_tfrecord.writing.read_ahead import ordered_map
 from beam_tfrecord.writing.records import STAGE, RecordEncoder
 from beam_tfrecord.writing.staged_file import Outcome, StagedShardFile
 from beam_tfrecord.writing.staging import StagedShard, info_from_json, info_to_json, staged_shard
 from beam_tfrecord.writing.statistics import ShardStatistics
+from beam_tfrecord.writing.timing import WorkTimes
 
 SMALL_TASK = 256 * 1024  # bytes of images in one task of a thread: a task costs as much as encoding a small image
 MAX_TASK_ITEMS = 32
+
+
+class ProgressSink(Protocol):
+    """What hears of finished items while a shard is written."""
+
+    def add(self, records: int, rejects: int, bytes_read: int) -> None: ...
 
 
 @dataclass(frozen=True)
 class ShardWriter:
     """Writes shards of one dataset; several threads may call :meth:`write` for different shards.
 
-    pool: threads that read and encode ahead. task_items: entries per task.
+    pool: threads that read and encode ahead; there are ``threads`` of them. progress: told in the thread that calls.
+    times: what the threads spent is added there.
     """
 
     config: ConvertConfig
@@ -39,7 +48,8 @@ class ShardWriter:
     storage: Storage
     pool: ThreadPoolExecutor
     threads: int
-    progress: Progress
+    progress: ProgressSink
+    times: WorkTimes = field(default_factory=WorkTimes)
 
     def write(self, split: str, index: int, items: Iterable[BlockItem]) -> ShardInfo:
         """Write the shard of these items, or take over the finished one of an interrupted run (``--resume``)."""
@@ -53,8 +63,10 @@ class ShardWriter:
                 self.progress.add(finished.num_records, finished.num_rows - finished.num_records, 0)
                 return finished
         with StagedShardFile(staged, self.storage, self.config, statistics_for(self.plan)) as file:
-            for outcome in self._outcomes(placed):
-                file.add(outcome)
+            for outcomes in self._outcomes(placed):
+                with self.times.writing():
+                    for outcome in outcomes:
+                        file.add(outcome)
             info = file.finish(split, index, fingerprint)
         self._add_array_record(staged, info)
         self.storage.write_bytes(staged.info, info_to_json(info))
@@ -66,7 +78,7 @@ class ShardWriter:
         staged = staged_shard(self.config.output.output, split, index)
         statistics = statistics_for(self.plan)
         with StagedShardFile(staged, self.storage, self.config, statistics, keeps_records=False) as file:
-            for outcome in self._outcomes(placed):
+            for outcome in itertools.chain.from_iterable(self._outcomes(placed)):
                 file.add(outcome)
                 if outcome.record is not None:
                     yield outcome.record.data
@@ -98,26 +110,29 @@ class ShardWriter:
         if self.config.output.array_record and info.path and not self.storage.is_file(staged.array_record):
             write_twin(info.path, staged.array_record, self.storage, self.config.shards.compression)
 
-    def _outcomes(self, placed: list[Placed]) -> Iterator[Outcome]:
+    def _outcomes(self, placed: list[Placed]) -> Iterator[list[Outcome]]:
+        """What became of the items, in their order, some at a time."""
         encoder = RecordEncoder(self.plan.schema, self.config, self.storage.read)
         size = self._task_items()
         tasks = (placed[start : start + size] for start in range(0, len(placed), size))
 
-        def run(task: list[Placed]) -> list[Outcome]:
-            return [encode_placed(item, encoder) for item in task]
+        def run(task: list[Placed]) -> tuple[list[Outcome], WorkTimes]:
+            times = WorkTimes()
+            return [encode_placed(item, encoder, times) for item in task], times
 
-        for outcomes in ordered_map(
+        for outcomes, times in ordered_map(
             self.pool,
             run,
             tasks,
             max_tasks=2 * self.threads,
             max_bytes=self.config.run.read_ahead,
-            size_of=lambda done: sum(len(outcome.record.data) for outcome in done if outcome.record),
+            size_of=lambda done: sum(len(outcome.record.data) for outcome in done[0] if outcome.record),
         ):
+            self.times.add(times)
             rejects = sum(outcome.record is None for outcome in outcomes)
             bytes_read = sum(outcome.record.bytes_read for outcome in outcomes if outcome.record)
             self.progress.add(len(outcomes) - rejects, rejects, bytes_read)
-            yield from outcomes
+            yield outcomes
 
     def _task_items(self) -> int:
         """Few items per task where each read waits for a store, many where a read costs less than a task."""
@@ -137,8 +152,8 @@ def has_latency(plan: DatasetPlan) -> bool:
     return any(scheme_of(sample.uri) not in ("", "file") for sample in plan.survey.sample)
 
 
-def encode_placed(placed: Placed, encoder: RecordEncoder) -> Outcome:
-    """The record of an item, or the reject that says why there is none."""
+def encode_placed(placed: Placed, encoder: RecordEncoder, times: WorkTimes) -> Outcome:
+    """The record of an item, or the reject that says why there is none. The time that it took is added to ``times``."""
     entry = unpack_entry(placed.payload)
     if isinstance(entry, RejectedRow):
         return Outcome(placed, entry.finding.origin, entry.finding.uri, entry.source_rows, None, entry.finding)
@@ -147,7 +162,7 @@ def encode_placed(placed: Placed, encoder: RecordEncoder) -> Outcome:
     reject = placed.reject
     if reject is None:
         try:
-            record = encoder.encode(entry, placed.occurrence)
+            record = encoder.encode(entry, placed.occurrence, times)
         except ElementError as error:
             reject = Finding(entry.origin, uri, STAGE, error.code, error.message)
     return Outcome(placed, entry.origin, uri, entry.source_rows, record, reject)

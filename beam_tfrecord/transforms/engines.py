@@ -1,0 +1,161 @@
+"""Which engine runs a job, and whether its options are complete: looked at before anything is submitted."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from apache_beam.options.pipeline_options import (
+    GoogleCloudOptions,
+    PipelineOptions,
+    PortableOptions,
+    SetupOptions,
+    StandardOptions,
+    WorkerOptions,
+)
+
+from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.errors import ConfigError, nearest
+from beam_tfrecord.storage import scheme_of
+
+DASK_RUNNER = "apache_beam.runners.dask.dask_runner.DaskRunner"
+_LAUNCHER_ONLY = ("", "file")  # schemes of places that only this machine is sure to see
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine that a job can run on.
+
+    name: for people. runner: what Beam knows it by. check: raises ConfigError when options are missing. is_local: it
+    works in this process or in processes that it starts, and ends with it. outlives_launcher: the job goes on when
+    this process ends.
+    """
+
+    name: str
+    runner: str
+    check: Callable[[PipelineOptions, ConvertConfig | None], None] = lambda options, config: None
+    is_local: bool = False
+    outlives_launcher: bool = True
+
+
+def find_engine(options: PipelineOptions) -> Engine:
+    """The engine that ``--runner`` names. Raises ConfigError for one that is not known or cannot run the job.
+
+    The full name of a runner class that is not listed is taken as it stands: somebody's own.
+    """
+    given = options.view_as(StandardOptions).runner or "DirectRunner"
+    refusal = REFUSED.get(_short(given))
+    if refusal:
+        raise ConfigError(f"--runner {given}: {refusal}")
+    engine = ENGINES.get(_short(given))
+    if engine is not None:
+        return engine
+    if "." in given:
+        return Engine(given, given)
+    names = [engine.name for engine in ENGINES.values()]
+    known = ", ".join(dict.fromkeys(names))
+    raise ConfigError(f"--runner {given} is not known{nearest(given, names)}; there are {known}")
+
+
+def _short(runner: str) -> str:
+    return runner.rpartition(".")[2].lower().removesuffix("runner")
+
+
+def check_engine(engine: Engine, options: PipelineOptions, config: ConvertConfig | None = None) -> None:
+    """Raise ConfigError when the engine could not run the job with these options.
+
+    config: of a conversion; None for jobs that only read.
+    """
+    engine.check(options, config)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _check_portable(options: PipelineOptions, config: ConvertConfig | None) -> None:
+    if not options.view_as(PortableOptions).job_endpoint:
+        raise ConfigError("--runner PortableRunner needs --job_endpoint HOST:PORT of the engine's job service")
+    _check_environment(options)
+
+
+def _check_environment(options: PipelineOptions) -> None:
+    portable = options.view_as(PortableOptions)
+    if portable.environment_type == "EXTERNAL" and not (portable.environment_config or portable.environment_options):
+        raise ConfigError("--environment_type EXTERNAL needs --environment_config HOST:PORT of the worker pool")
+
+
+def _check_flink(options: PipelineOptions, config: ConvertConfig | None) -> None:
+    _check_environment(options)
+
+
+def _check_dask(options: PipelineOptions, config: ConvertConfig | None) -> None:
+    if importlib.util.find_spec("distributed") is None:
+        raise ConfigError("--runner DaskRunner needs Dask: pip install 'beam-tfrecord[dask]'")
+    if config is not None and config.output.writer == "beam":
+        raise ConfigError(
+            "--runner DaskRunner cannot run --writer beam: Beam's file sink gives out what it holds when a bundle "
+            "ends, and that runner loses it; use --writer planned"
+        )
+
+
+def _check_dataflow(options: PipelineOptions, config: ConvertConfig | None) -> None:
+    cloud = options.view_as(GoogleCloudOptions)
+    missing = []
+    if not cloud.project:
+        missing.append("--project PROJECT")
+    if not cloud.region:
+        missing.append("--region REGION")
+    if not (cloud.temp_location or cloud.staging_location):
+        missing.append("--temp_location gs://BUCKET/tmp")
+    setup = options.view_as(SetupOptions)
+    container = options.view_as(WorkerOptions).sdk_container_image
+    if not (container or setup.setup_file or setup.extra_packages):
+        missing.append("--sdk_container_image IMAGE (or --setup_file ./setup.py), which brings this package to workers")
+    if missing:
+        raise ConfigError(f"--runner DataflowRunner needs {', '.join(missing)}")
+    for flag, place in (("--temp_location", cloud.temp_location), ("--staging_location", cloud.staging_location)):
+        if place and scheme_of(place) != "gs":
+            raise ConfigError(
+                f"{flag} {place}: Dataflow keeps its files in Cloud Storage; give a place gs://BUCKET/..."
+            )
+    if config is not None:
+        _check_places(config)
+
+
+def _check_places(config: ConvertConfig) -> None:
+    """Workers in a cloud see no disk of this machine."""
+    output = config.output.output
+    if scheme_of(output) in _LAUNCHER_ONLY:
+        raise ConfigError(f"--output {output}: Dataflow's workers cannot write there; give a place gs://BUCKET/...")
+    places: list[tuple[str, str | None]] = [("--input", spec.uri) for spec in config.manifest.input]
+    for flag, place in [*places, ("--images", config.manifest.images)]:
+        if place is not None and scheme_of(place) in _LAUNCHER_ONLY:
+            raise ConfigError(f"{flag} {place}: Dataflow's workers cannot read there; copy it to gs://BUCKET/...")
+
+
+_DIRECT = Engine("DirectRunner", "DirectRunner", is_local=True, outlives_launcher=False)
+
+ENGINES: Mapping[str, Engine] = {
+    "direct": _DIRECT,
+    "fnapi": _DIRECT,
+    "bundlebaseddirect": _DIRECT,
+    "dataflow": Engine("DataflowRunner", "DataflowRunner", _check_dataflow),
+    "flink": Engine("FlinkRunner", "FlinkRunner", _check_flink),
+    "spark": Engine("SparkRunner", "SparkRunner", _check_flink),
+    "portable": Engine("PortableRunner", "PortableRunner", _check_portable),
+    "prism": Engine("PrismRunner", "PrismRunner", outlives_launcher=False),
+    "dask": Engine("DaskRunner", DASK_RUNNER, _check_dask, outlives_launcher=False),
+}
+
+REFUSED: Mapping[str, str] = {
+    "interactive": "it keeps every intermediate result in memory for a notebook; use DirectRunner",
+    "kafkastreams": "it runs unbounded streams, and a conversion is a bounded job; use DirectRunner or PortableRunner",
+}
+
+
+def works_in_launcher(engine: Engine, options: PipelineOptions) -> bool:
+    """Whether the job needs this process until it ends: its workers live here, or the engine itself does."""
+    portable: Any = options.view_as(PortableOptions)
+    return not engine.outlives_launcher or portable.environment_type == "LOOPBACK" or portable.job_endpoint == "embed"
