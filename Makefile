@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready-$(shell cat setup.py constraints.txt | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test fuzz check format constraints dist clean
+.PHONY: help venv demo test fuzz bench bench-quick check format constraints dist clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,12 @@ test: $(READY) ## run the test suite (ARGS="-k word" for a part of it)
 
 fuzz: $(READY) ## damaged images by the ten thousand (ARGS="--count 50000 --seed 1 --keep folder")
 	@$(BIN)/python -m tests.fuzz_images $(or $(ARGS),--count 20000)
+
+bench: $(READY) ## measure the tool beside what people use today (ARGS="--only P1 P2"); some minutes on a quiet machine
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-quick: $(READY) ## the same with a tenth of the data
+	@$(BIN)/python -m benchmarks --quick $(ARGS)
 
 check: $(READY) ## format, lint, types, import direction, dead code
 	@$(BIN)/ruff format --check . || { echo "make format mends this."; exit 1; }

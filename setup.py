@@ -84,6 +84,7 @@ DEV = [
     "import-linter>=2.3,<3",
     "mypy>=1.14,<3",
     "pandas-stubs",
+    "psutil>=6,<8",
     "ruff>=0.9,<1",
     "types-grpcio",
     "types-protobuf",

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.job import Job, clear_output, plan_job, prepare_job
-from beam_tfrecord.storage import Storage, public_uri
+from beam_tfrecord.storage import Storage, public_uri, scheme_of
 from beam_tfrecord.writing.progress import PROGRESS
 from pipelines.exits import DONE, FAILED, WITHHELD, guarded
+from pipelines.lean_import import import_beam_lean
 from pipelines.options import (
     ArgumentParser,
     TerminalOptions,
@@ -126,8 +127,17 @@ def show_plan(job: Job, storage: Storage, terminal: TerminalOptions) -> int:
     return DONE
 
 
+def all_local(job: Job) -> bool:
+    """Whether all places that are named before the rows are read lie on this machine's disks."""
+    config = job.config
+    places = [config.output.output, config.manifest.images or "", *(source.uri for source in job.sources)]
+    return all(scheme_of(place) in ("", "file") for place in places)
+
+
 def run(job: Job, config: ConvertConfig, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
     """Run the conversion on the runner that the flags name, and tell how it ended."""
+    if not beam_flags and all_local(job):
+        import_beam_lean()
     from beam_tfrecord.publishing.summary import read_summary
     from beam_tfrecord.transforms.dataset import ConvertDataset
     from beam_tfrecord.transforms.running import is_local, make_pipeline, quiet_runner, run_watched, submit

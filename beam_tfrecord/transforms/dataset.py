@@ -39,7 +39,8 @@ class PublishDataset(beam.PTransform):
     def expand(self, infos: beam.PCollection[ShardInfo]) -> beam.PCollection[Summary]:
         return (
             infos
-            | "GatherShards" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
+            # There is at least one shard, or the plan has failed for lack of rows.
+            | "GatherShards" >> beam.CombineGlobally(beam.combiners.ToListCombineFn()).without_defaults()
             | "Publish" >> beam.ParDo(_Publish(self._job, self._storage), plan=beam.pvalue.AsSingleton(self._plan))
         )
 

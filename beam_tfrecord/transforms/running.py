@@ -24,7 +24,6 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.pipeline import Pipeline
 from apache_beam.runners.runner import PipelineResult
-from google.api_core.exceptions import GoogleAPIError
 
 from beam_tfrecord import errors
 from beam_tfrecord.config import ConvertConfig
@@ -35,8 +34,6 @@ from beam_tfrecord.writing.progress import PROGRESS, Progress
 
 BeamFlags: TypeAlias = Sequence[str] | PipelineOptions  # as they are given: flags, or options made of them
 POLL_SECONDS = 5.0  # between questions to an engine for its counters
-# What Beam's runners raise when an engine cannot be reached or a job failed there.
-ENGINE_ERRORS = (RuntimeError, OSError, grpc.RpcError, GoogleAPIError)
 _OWN_ERROR = re.compile(
     r"beam_tfrecord\.errors\.(ConfigError|ManifestError|StorageError|DatasetError): (.*?)"
     r"(?: \[while running|\n\n|\n(?=Traceback|During handling)|$)",
@@ -44,12 +41,29 @@ _OWN_ERROR = re.compile(
 )
 
 
+class _OptionsWithViews(PipelineOptions):
+    """Options that make each view of themselves once.
+
+    Beam looks at its options several times for each step of a pipeline, and parses all flags each time: together about
+    a fifth of the time that a small job takes to start. Views share their values, so one of each kind is enough.
+    """
+
+    def view_as(self, cls: type[PipelineOptions]) -> PipelineOptions:
+        views = self.__dict__.setdefault("_views", {})
+        if cls not in views:
+            views[cls] = super().view_as(cls)
+        return views[cls]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_views"}
+
+
 def make_options(flags: BeamFlags) -> PipelineOptions:
     """Beam's options for the flags that are Beam's; from now on its file systems know them as well.
 
     The main session is never pickled: no DoFn lives there.
     """
-    options = flags if isinstance(flags, PipelineOptions) else PipelineOptions(list(flags))
+    options = flags if isinstance(flags, PipelineOptions) else _OptionsWithViews(list(flags))
     options.view_as(SetupOptions).save_main_session = False
     FileSystems.set_options(options)
     return options
@@ -116,7 +130,7 @@ def submit(pipeline: Pipeline) -> PipelineResult:
         raise JobError(f"no job service answers at {endpoint}: start the engine, or correct --job_endpoint")
     try:
         return pipeline.run()
-    except ENGINE_ERRORS as error:
+    except engine_errors() as error:
         raise _told(error, engine, "could not be submitted to") from error
 
 
@@ -158,7 +172,7 @@ def _wait_for(result: PipelineResult, engine: Engine, watch: Callable[[], None],
             watch()
     except KeyboardInterrupt:
         if not engine.outlives_launcher or engine.name == "PortableRunner":
-            with contextlib.suppress(*ENGINE_ERRORS):  # the job may be over, or the engine gone
+            with contextlib.suppress(*engine_errors()):  # the job may be over, or the engine gone
                 result.cancel()
         raise
     if "error" in outcome:
@@ -248,13 +262,20 @@ def _thread_failures(tell: Callable[[threading.ExceptHookArgs], None]) -> Iterat
 # Failures
 
 
+def engine_errors() -> tuple[type[BaseException], ...]:
+    """What Beam's runners raise when an engine cannot be reached or a job failed there."""
+    from google.api_core.exceptions import GoogleAPIError  # slow to import, and of no use to a local job
+
+    return (RuntimeError, OSError, grpc.RpcError, GoogleAPIError)
+
+
 def _told(error: BaseException, engine: Engine, what: str) -> BaseException:
     """The error of ours that ended a job, or a JobError with what the engine says (a worker's traceback, for a bug).
 
     What is no error of an engine is a bug on this side and stays what it is.
     """
     own = own_error(error)
-    if own is not error or not isinstance(error, ENGINE_ERRORS):
+    if own is not error or not isinstance(error, engine_errors()):
         return own
     return JobError(f"the job {what} {engine.name}: {engine_text(error)}")
 

@@ -1,0 +1,186 @@
+"""What is measured: the work, the programs that do it, and what we want of ours."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks import data
+
+PRODUCT = "beam-tfrecord"
+Data = data.Pictures | data.Rows
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program that does the work of a case.
+
+    command: for (source, output folder). count: how many items it did, from (its last line, output folder).
+    """
+
+    name: str
+    command: Callable[[Path, Path], list[str]]
+    count: Callable[[str, Path], int]
+
+
+def reference(kind: str, shown: str = "") -> Program:
+    """One of the loops of :mod:`benchmarks.references`."""
+    module = f"benchmarks.references.{kind}" if kind in ("beam_sink", "tfds_builder") else "benchmarks.references.loops"
+    chosen = [] if module.endswith(kind) else [kind]
+    return Program(
+        shown or kind,
+        lambda source, output: [sys.executable, "-m", module, *chosen, str(source), str(output)],
+        lambda line, output: int(line.split()[-1]),
+    )
+
+
+def convert(*options: str) -> Program:
+    """Our convert command; its count is that of the records that an independent reader finds in the shards."""
+    return Program(
+        PRODUCT,
+        lambda source, output: [
+            *(sys.executable, "-m", "pipelines.main", "convert", "--input", str(source), "--output", str(output)),
+            *("--quiet", "--json", *options),
+        ],
+        lambda line, output: _told(line, "written", count_records(output)),
+    )
+
+
+def verify() -> Program:
+    """Our verify command; the source is a dataset."""
+    return Program(
+        PRODUCT,
+        lambda source, output: [sys.executable, "-m", "pipelines.main", "verify", str(source), "--quiet", "--json"],
+        lambda line, output: json.loads(line)["images"],
+    )
+
+
+def _told(line: str, name: str, found: int) -> int:
+    told = json.loads(line)[name]
+    if told != found:
+        raise ValueError(f"{told} {name} according to the last line, {found} records in the files")
+    return int(told)
+
+
+def count_records(output: Path) -> int:
+    """Records in all shards of a folder, counted by their lengths."""
+    count = 0
+    for path in output.glob("*.tfrecord"):
+        end = path.stat().st_size
+        with path.open("rb") as file:
+            while file.tell() < end:
+                length = int.from_bytes(file.read(12)[:8], "little")
+                file.seek(length + 4, 1)
+                count += 1
+    return count
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kind of work.
+
+    against: the program that ours is compared with; goal: how many times faster ours should be.
+    """
+
+    name: str
+    title: str
+    data: Data
+    quick: Data
+    programs: Sequence[Program]
+    against: str
+    goal: float
+    source_is_dataset: bool = False
+    notes: str = field(default="")
+
+
+SHARDS = ("--num_shards", "16")
+TF, CHECKED = "tf loop", "checked tf loop"
+QUICK_SMALL = data.Pictures(2_000, 256, 256, 76)
+QUICK_LARGE = data.Pictures(60, 2000, 1500, 83)
+
+SPEED: tuple[Case, ...] = (
+    Case(
+        "P1",
+        "20,000 small JPEGs, --validate header",
+        data.SMALL,
+        QUICK_SMALL,
+        (
+            convert(*SHARDS, "--validate", "header"),
+            reference("tf", TF),
+            reference("copy"),
+            reference("beam_sink", "Beam's own sink"),
+            reference("tfds_builder", "TFDS builder"),
+        ),
+        TF,
+        2.5,
+    ),
+    Case(
+        "P2",
+        "the same, --validate full (the default)",
+        data.SMALL,
+        QUICK_SMALL,
+        (convert(*SHARDS), reference("checked", CHECKED), reference("decode")),
+        CHECKED,
+        4.0,
+    ),
+    Case(
+        "P3",
+        "300 large JPEGs, --validate header",
+        data.LARGE,
+        QUICK_LARGE,
+        (
+            convert(*SHARDS, "--validate", "header"),
+            reference("tf", TF),
+            reference("copy"),
+            reference("beam_sink", "Beam's own sink"),
+            reference("tfds_builder", "TFDS builder"),
+        ),
+        TF,
+        2.2,
+    ),
+    Case(
+        "P3f",
+        "the same, --validate full (the default)",
+        data.LARGE,
+        QUICK_LARGE,
+        (convert(*SHARDS), reference("checked", CHECKED), reference("decode")),
+        CHECKED,
+        3.2,
+    ),
+    Case(
+        "P4",
+        "the same, --resize 256 --quality 90",
+        data.LARGE,
+        QUICK_LARGE,
+        (convert(*SHARDS, "--resize", "256", "--quality", "90"), reference("resize", "two processes of Pillow")),
+        "two processes of Pillow",
+        2.0,
+    ),
+    Case(
+        "P5",
+        "50 small JPEGs: start-up",
+        data.TINY,
+        data.TINY,
+        (
+            convert(),
+            reference("tf", TF),
+            reference("beam_sink", "Beam's own sink"),
+            reference("tfds_builder", "TFDS builder"),
+        ),
+        TF,
+        2.0,
+    ),
+    Case(
+        "verify",
+        "verify of the 20,000 small JPEGs",
+        data.SMALL,
+        QUICK_SMALL,
+        (verify(), reference("tf_read", "tf.data, read and decoded")),
+        "tf.data, read and decoded",
+        3.0,
+        source_is_dataset=True,
+    ),
+)
