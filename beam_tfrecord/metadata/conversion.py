@@ -20,6 +20,8 @@ of ``shape`` for each step (``tf.io.FixedLenSequenceFeature(shape, dtype)``) and
 from __future__ import annotations
 
 import dataclasses
+import contextlib
+import functools
 import importlib.metadata
 import platform
 from collections.abc import Iterable, Mapping
@@ -126,13 +128,16 @@ def _spec_to_json(spec: FeatureSpec) -> dict[str, Any]:
 
 def library_versions() -> dict[str, str]:
     """Versions of Python and of the packages that decide bytes, as far as they are installed."""
-    versions = {}
+    return dict(_library_versions())
+
+
+@functools.cache  # the metadata of a package is a text of a hundred kilobytes, parsed at each question
+def _library_versions() -> tuple[tuple[str, str], ...]:
+    versions = [("beam_tfrecord", __version__), ("python", platform.python_version())]
     for package in PACKAGES:
-        try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return {"beam_tfrecord": __version__, "python": platform.python_version(), **versions}
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            versions.append((package, importlib.metadata.version(package)))
+    return tuple(versions)
 
 
 def _sorted(counts: Mapping[str, int]) -> dict[str, int]:
