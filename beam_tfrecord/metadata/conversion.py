@@ -19,8 +19,8 @@ of ``shape`` for each step (``tf.io.FixedLenSequenceFeature(shape, dtype)``) and
 
 from __future__ import annotations
 
-import dataclasses
 import contextlib
+import dataclasses
 import functools
 import importlib.metadata
 import platform
