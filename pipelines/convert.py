@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.job import Job, clear_output, plan_job, prepare_job
-from beam_tfrecord.storage import Storage, public_uri, scheme_of
-from beam_tfrecord.writing.progress import PROGRESS
+from beam_tfrecord.storage import Storage, public_uri
 from pipelines.exits import DONE, FAILED, WITHHELD, guarded
-from pipelines.lean_import import import_beam_lean
 from pipelines.options import (
     ArgumentParser,
     TerminalOptions,
@@ -23,8 +21,9 @@ from pipelines.options import (
     config_from,
     split_beam_flags,
 )
+from pipelines.running import Shown, load_beam, run_shown
 from pipelines.summaries import plan_lines, plan_values, summary_lines, summary_text, summary_values
-from pipelines.terminal import ProgressDisplay, last_line, say
+from pipelines.terminal import last_line, say
 
 if TYPE_CHECKING:
     from apache_beam.options.pipeline_options import PipelineOptions
@@ -78,7 +77,7 @@ def convert(arguments: Sequence[str]) -> int:
     if terminal.plan:
         return show_plan(job, storage, terminal)
     clear_output(job, storage)
-    return run(job, config, beam_flags, terminal)
+    return run(job, beam_flags, terminal)
 
 
 def with_arguments_of_file(arguments: Sequence[str]) -> list[str]:
@@ -97,13 +96,6 @@ def with_arguments_of_file(arguments: Sequence[str]) -> list[str]:
         raise ConfigError(f"@{uri}: there is no such file of flags") from None
     except ValueError as error:
         raise ConfigError(f"@{uri}: its flags must be quoted as in a shell: {error}") from None
-
-
-def make_options(beam_flags: Sequence[str]) -> PipelineOptions:
-    """Beam's options. Importing Beam takes longer than anything before it, so it comes as late as it can."""
-    from beam_tfrecord.transforms import running
-
-    return running.make_options(beam_flags)
 
 
 def check_engine(beam_flags: Sequence[str], config: ConvertConfig, terminal: TerminalOptions) -> None:
@@ -127,35 +119,21 @@ def show_plan(job: Job, storage: Storage, terminal: TerminalOptions) -> int:
     return DONE
 
 
-def all_local(job: Job) -> bool:
-    """Whether all places that are named before the rows are read lie on this machine's disks."""
-    config = job.config
-    places = [config.output.output, config.manifest.images or "", *(source.uri for source in job.sources)]
-    return all(scheme_of(place) in ("", "file") for place in places)
-
-
-def run(job: Job, config: ConvertConfig, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
+def run(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
     """Run the conversion on the runner that the flags name, and tell how it ended."""
-    if not beam_flags and all_local(job):
-        import_beam_lean()
+    config, manifest = job.config, job.config.manifest
+    places = [config.output.output, manifest.images or "", *(source.uri for source in job.sources)]
+    options = load_beam(beam_flags, places)
     from beam_tfrecord.publishing.summary import read_summary
     from beam_tfrecord.transforms.dataset import ConvertDataset
-    from beam_tfrecord.transforms.running import is_local, make_pipeline, quiet_runner, run_watched, submit
+    from beam_tfrecord.transforms.running import make_pipeline, submit
 
     started = time.monotonic()
-    options = make_options(beam_flags)
-    if is_local(options):
-        quiet_runner()
-    pipeline = make_pipeline(options, config)
-    _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
     if terminal.no_wait:
+        pipeline = make_pipeline(options, config)
+        _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
         return tell_submitted(submit(pipeline), options, job, terminal)
-    PROGRESS.reset()
-    display = ProgressDisplay(PROGRESS, quiet=terminal.quiet)
-    try:
-        run_watched(pipeline, display.update)
-    finally:
-        display.close()
+    run_shown(ConvertDataset(job), options, Shown(terminal.quiet), config)
     summary = read_summary(job.config.output.output, Storage.for_run(config.run))
     seconds = time.monotonic() - started
     if not terminal.quiet:

@@ -19,11 +19,11 @@ from beam_tfrecord.extracting.dataset import (
 )
 from beam_tfrecord.showing.printable import printable
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.writing.progress import PROGRESS
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import ArgumentParser, add_terminal_flags
 from pipelines.places import PLACE_HELP, parse_places_and_beam_flags
-from pipelines.terminal import ProgressDisplay, counted, last_line, plural, say
+from pipelines.running import Shown, load_beam, run_shown
+from pipelines.terminal import counted, last_line, plural, say
 
 DESCRIPTION = """Write the images of a dataset as files, and a manifest with all that its records tell of them, from
 which convert makes the same records again: FOLDER/images/, FOLDER/masks/, FOLDER/manifest.jsonl, FOLDER/labels.txt and
@@ -87,24 +87,15 @@ def run(
     found: FoundFiles, output: str, flags: argparse.Namespace, beam_flags: Sequence[str], storage: Storage
 ) -> Extraction:
     """What the pipeline extracts, on the runner that the flags name."""
+    options = load_beam(beam_flags, [output, *(file.uri for file in found.files)])
     from beam_tfrecord.transforms.extracting import ExtractDataset
-    from beam_tfrecord.transforms.running import is_local, make_options, make_pipeline, quiet_runner, run_watched
 
-    options = make_options(beam_flags)
-    if is_local(options):
-        quiet_runner()
     shards = shards_to_extract(found, flags.split)
     clear_output(output, found, storage, overwrite=flags.overwrite)
-    pipeline = make_pipeline(options)
-    _ = pipeline | "ExtractDataset" >> ExtractDataset(shards, known_layout(found), found.facts, output, storage)
-    PROGRESS.reset()
     stated = [shard.file.stated.records for shard in shards if shard.file.stated is not None]
-    PROGRESS.total = sum(stated) if len(stated) == len(shards) else None
-    display = ProgressDisplay(PROGRESS, quiet=flags.quiet, unit="records", bad="faulty")
-    try:
-        run_watched(pipeline, display.update)
-    finally:
-        display.close()
+    total = sum(stated) if len(stated) == len(shards) else None
+    transform = ExtractDataset(shards, known_layout(found), found.facts, output, storage)
+    run_shown(transform, options, Shown(flags.quiet, "records", "faulty", total))
     return read_result(output, storage)
 
 

@@ -22,6 +22,8 @@ def parse_places_and_beam_flags(
 ) -> tuple[argparse.Namespace, list[str], list[str]]:
     """(our flags, places, Beam's flags). Beam's parser tells its flags and their values from the places."""
     namespace, rest = parser.parse_known_args(with_underscores(arguments, flags_of(parser)))
+    if not any(argument.startswith("-") for argument in rest):
+        return namespace, _places(rest, []), []  # and Beam need not be asked
     beam_parser = make_beam_parser(rest)
     _, unknown = beam_parser.parse_known_args(rest)
     places = _places(unknown, [*flags_of(parser), *flags_of(beam_parser)])

@@ -15,11 +15,11 @@ from beam_tfrecord.resharding.job import ReshardJob, clear_output, prepare_job
 from beam_tfrecord.resharding.options import ReshardOptions
 from beam_tfrecord.storage import Storage, name_of
 from beam_tfrecord.tfrecord import parse_shard_name
-from beam_tfrecord.writing.progress import PROGRESS
 from pipelines.exits import DONE
 from pipelines.options import ArgumentParser, add_option, add_terminal_flags
 from pipelines.places import parse_places_and_beam_flags
-from pipelines.terminal import ProgressDisplay, counted, last_line, plural, say
+from pipelines.running import Shown, load_beam, run_shown
+from pipelines.terminal import counted, last_line, plural, say
 
 if TYPE_CHECKING:
     from apache_beam.runners.runner import PipelineResult
@@ -59,9 +59,8 @@ def run_command(parser: ArgumentParser, arguments: Sequence[str], *, several: bo
     given = {name: value for name, value in vars(flags).items() if name in names}
     options = ReshardOptions.from_options({**given, "input": places})
     started = time.monotonic()
-    from beam_tfrecord.transforms.running import make_options
-
-    make_options(beam_flags)  # the inputs may lie where only these say how to get in
+    if beam_flags:
+        load_beam(beam_flags, ())  # the inputs may lie where only these say how to get in
     storage = Storage.for_run(RunConfig(gcs_user_project=options.gcs_user_project))
     job = prepare_job(options, storage)
     clear_output(job, storage)
@@ -78,21 +77,11 @@ def run_command(parser: ArgumentParser, arguments: Sequence[str], *, several: bo
 
 def run(job: ReshardJob, beam_flags: Sequence[str], storage: Storage, *, quiet: bool) -> PipelineResult:
     """Run on the runner that the flags name."""
+    options = load_beam(beam_flags, [job.options.output, *(file.uri for file in job.files)])
     from beam_tfrecord.transforms.resharding import ReshardDataset
-    from beam_tfrecord.transforms.running import is_local, make_options, make_pipeline, quiet_runner, run_watched
 
-    options = make_options(beam_flags)
-    if is_local(options):
-        quiet_runner()
-    pipeline = make_pipeline(options)
-    _ = pipeline | "ReshardDataset" >> ReshardDataset(job, storage)
-    PROGRESS.reset()
-    PROGRESS.total = sum(file.records for file in job.files) if job.is_counted else None
-    display = ProgressDisplay(PROGRESS, quiet=quiet, unit="records", bad="damaged")
-    try:
-        return run_watched(pipeline, display.update)
-    finally:
-        display.close()
+    total = sum(file.records for file in job.files) if job.is_counted else None
+    return run_shown(ReshardDataset(job, storage), options, Shown(quiet, "records", "damaged", total))
 
 
 def told_values(job: ReshardJob, result: PipelineResult, storage: Storage) -> dict[str, Any]:

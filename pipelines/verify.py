@@ -19,11 +19,11 @@ from beam_tfrecord.storage import Storage, join
 from beam_tfrecord.verifying import Verdict
 from beam_tfrecord.verifying.dataset import verdict_from_json
 from beam_tfrecord.verifying.decoders import AUTO, DECODERS, choose_decoder
-from beam_tfrecord.writing.progress import PROGRESS
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import ArgumentParser, add_terminal_flags
 from pipelines.places import PLACE_HELP, parse_places_and_beam_flags
-from pipelines.terminal import ProgressDisplay, counted, last_line, plural, say
+from pipelines.running import Shown, load_beam, run_shown
+from pipelines.terminal import counted, last_line, plural, say
 
 DESCRIPTION = """Check every record: both checksums, the message, the features, the images, boxes and labels; and the
 dataset: counts, checksums of files, ids, and what its metadata files say of one another. Files from elsewhere are
@@ -112,10 +112,10 @@ def run(found: FoundFiles, flags: argparse.Namespace, beam_flags: Sequence[str],
     # The decoders of this process, not a training: no GPU is taken, and no word is said about there being none.
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    from beam_tfrecord.transforms.running import is_local, make_options, make_pipeline, run_watched
+    options = load_beam(beam_flags, [file.uri for file in found.files])
+    from beam_tfrecord.transforms.running import is_local
     from beam_tfrecord.transforms.verifying import VerifyDataset, VerifyOptions
 
-    options = make_options(beam_flags)
     if is_local(options) and choose_decoder(flags.decoder) == "tensorflow":
         with silent_stderr():
             tensorflow_version()
@@ -123,17 +123,10 @@ def run(found: FoundFiles, flags: argparse.Namespace, beam_flags: Sequence[str],
         results = flags.results or results_place(options.get_all_options().get("temp_location"), folder)
         if not flags.results and not is_local(options) and results.startswith(folder):
             raise ConfigError("on this runner, name with --results a file that its workers and this machine can reach")
-        pipeline = make_pipeline(options)
         chosen = VerifyOptions(flags.decoder, flags.max_faults, flags.threads or None, results)
-        _ = pipeline | "VerifyDataset" >> VerifyDataset(found, chosen, storage)
-        PROGRESS.reset()
         stated = [file.stated.records for file in found.files if file.stated is not None]
-        PROGRESS.total = sum(stated) if len(stated) == len(found.files) else None
-        display = ProgressDisplay(PROGRESS, quiet=flags.quiet, unit="records", bad="faulty")
-        try:
-            run_watched(pipeline, display.update)
-        finally:
-            display.close()
+        total = sum(stated) if len(stated) == len(found.files) else None
+        run_shown(VerifyDataset(found, chosen, storage), options, Shown(flags.quiet, "records", "faulty", total))
         return read_verdict(results, storage, keep=bool(flags.results))
 
 

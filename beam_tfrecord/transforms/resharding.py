@@ -16,7 +16,7 @@ from beam_tfrecord.resharding.ranges import SourceFile, Target
 from beam_tfrecord.resharding.shards import write_target
 from beam_tfrecord.resharding.source_records import count_records
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.transforms.shards import count_shard
+from beam_tfrecord.transforms.counters import count_shard
 from beam_tfrecord.writing.progress import PROGRESS
 
 NAMESPACE = "beam_tfrecord"

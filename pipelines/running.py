@@ -1,0 +1,61 @@
+"""A pipeline run by a command: on the engine that Beam's flags name, with its progress shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.storage import scheme_of
+from beam_tfrecord.writing.progress import PROGRESS
+from pipelines.lean_import import import_beam_lean
+from pipelines.terminal import ProgressDisplay
+
+if TYPE_CHECKING:
+    from apache_beam import PTransform
+    from apache_beam.options.pipeline_options import PipelineOptions
+    from apache_beam.runners.runner import PipelineResult
+
+
+def load_beam(beam_flags: Sequence[str], places: Iterable[str]) -> PipelineOptions:
+    """Beam's options, and Beam itself: without what it loads in case, for a job of this process on local places.
+
+    Importing Beam takes longer than anything before it, so a command does this as late as it can, and before it imports
+    a transform.
+    """
+    if not beam_flags and all(scheme_of(place) in ("", "file") for place in places):
+        import_beam_lean()
+    from beam_tfrecord.transforms import running
+
+    options = running.make_options(beam_flags)
+    if running.is_local(options):
+        running.quiet_runner()
+    return options
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How the progress of a command is shown. total: of the units, where it is known in advance."""
+
+    quiet: bool
+    unit: str = "rows"
+    bad: str = "rejected"
+    total: int | None = None
+
+
+def run_shown(
+    transform: PTransform, options: PipelineOptions, shown: Shown, config: ConvertConfig | None = None
+) -> PipelineResult:
+    """Run a root transform to its end. Raises what :func:`beam_tfrecord.transforms.running.run_watched` raises."""
+    from beam_tfrecord.transforms.running import make_pipeline, run_watched
+
+    pipeline = make_pipeline(options, config)
+    _ = pipeline | transform.default_label() >> transform
+    PROGRESS.reset()
+    PROGRESS.total = shown.total
+    display = ProgressDisplay(PROGRESS, quiet=shown.quiet, unit=shown.unit, bad=shown.bad)
+    try:
+        return run_watched(pipeline, display.update)
+    finally:
+        display.close()
