@@ -134,20 +134,22 @@ def _folder_faults(folder: str, facts: DatasetFacts, notes: list[str], storage: 
 def _id_faults(
     reports: Sequence[ShardReport], found: FoundFiles, facts: DatasetFacts, notes: list[str], storage: Storage
 ) -> Iterator[Fault]:
-    """Records with one id. Across splits the conversion may have kept them on purpose, and says so."""
+    """Records with one id. Across splits the conversion may have kept them on purpose, and says so; a merged dataset
+    may hold them within a split."""
     is_table = "encoded" not in facts.keys and "raw" not in facts.keys
     warnings = facts.conversion.get("warnings")
     was_told = isinstance(warnings, Mapping) and bool(warnings.get("duplicate_id"))
+    is_merged = bool(facts.conversion.get("resharded"))
     known = 0
     for shared in shared_ids(reports, found.files, facts.keys, storage):
         if is_table and shared.id.startswith(TABLE_ID):
             continue
-        if shared.crosses_splits and was_told:
+        if was_told and (shared.crosses_splits or is_merged):
             known += 1
         else:
             yield shared.fault()
     if known:
-        notes.append(f"{known:,} records share their id with one in another split, as warnings.jsonl tells")
+        notes.append(f"{known:,} records share their id with another one, as warnings.jsonl tells")
 
 
 def _tfds_faults(folder: str, reports: Sequence[ShardReport], notes: list[str], storage: Storage) -> Iterator[Fault]:
