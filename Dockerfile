@@ -1,9 +1,11 @@
-# One image for the workers of a cluster and for the launcher of a Dataflow Flex Template.
+# One image for the workers of a cluster and for the launcher of a Dataflow Flex Template: docs/clusters.md.
 #
-#   docker build -t IMAGE .
+#   docker build -t IMAGE .                               with s3:// and HEIC: --build-arg EXTRAS=aws,heif
 #   beam-tfrecord convert ... --runner DataflowRunner --sdk_container_image IMAGE
 #
-# Not tested: no Docker engine was at hand, so this image has been neither built nor started.
+# Not tested: no Docker engine was at hand, so this image has been neither built nor started. The tests check what can
+# be checked without one: that its Beam is the one of constraints.txt, that every file that it copies and names is there,
+# and that the package installs and starts from a plain copy of these files.
 
 ARG BEAM_VERSION=2.77.0
 
@@ -17,11 +19,12 @@ COPY --from=launcher /opt/google/dataflow/python_template_launcher /opt/google/d
 
 # Dependencies in a layer of their own; what the Beam image has already at the pinned version stays as it is.
 # No TensorFlow: neither the workers nor the convert job import it.
+ARG EXTRAS=""
 WORKDIR /opt/beam_tfrecord
 COPY setup.py pyproject.toml constraints.txt README.md LICENSE ./
 COPY beam_tfrecord beam_tfrecord
 COPY pipelines pipelines
-RUN pip install --no-cache-dir --constraint constraints.txt . \
+RUN pip install --no-cache-dir --constraint constraints.txt ".${EXTRAS:+[${EXTRAS}]}" \
     && pip check \
     && python -c "import importlib.util as u; assert u.find_spec('tensorflow') is None, 'TensorFlow in the image'"
 
@@ -29,8 +32,8 @@ RUN pip install --no-cache-dir --constraint constraints.txt . \
 # every start below /opt/apache, would only cost time and a folder that must be writable.
 ENV RUN_PYTHON_SDK_IN_DEFAULT_ENVIRONMENT=1
 
-# What the launcher runs to build the graph.
-ENV FLEX_TEMPLATE_PYTHON_PY_FILE=/opt/beam_tfrecord/pipelines/convert.py
+# What the launcher runs to build the graph. It imports the installed package; flex_template.json tells its parameters.
+ENV FLEX_TEMPLATE_PYTHON_PY_FILE=/opt/beam_tfrecord/pipelines/flex_template.py
 
 # Where the cluster lets a container choose its user (a Flink worker pool on Kubernetes: runAsUser: 10001), it needs no
 # root: only the temporary and the staging folder are written. The default stays root, because Dataflow mounts its

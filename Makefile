@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready-$(shell cat setup.py constraints.txt | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test fuzz bench bench-quick check format constraints dist clean
+.PHONY: help venv demo test fuzz bench bench-quick check format constraints flex-template dist clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ format: $(READY) ## format the code and mend what the linter can mend
 constraints: $(READY) ## pin the newest versions that fit setup.py, for all Pythons at once; run make test afterwards
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.10 --all-extras \
 	    --no-annotate --custom-compile-command 'make constraints' --output-file constraints.txt setup.py
+
+flex-template: $(READY) ## write flex_template.json anew, from the flags of convert
+	@$(BIN)/python -m pipelines.flex_template --metadata > flex_template.json.new
+	@mv flex_template.json.new flex_template.json
 
 dist: $(READY) ## build the wheel and the source archive into dist/
 	@rm -rf build dist

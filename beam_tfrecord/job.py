@@ -88,6 +88,17 @@ def clear_output(job: Job, storage: Storage) -> None:
 
 def clear_folder(output: OutputConfig, storage: Storage) -> None:
     """:func:`clear_output` for whatever makes a dataset. The folder's name has no slash at its end."""
+    left = check_folder(output, storage)
+    if not output.resume:
+        storage.delete(left)
+        storage.delete_tree(staging_folder(output.output))
+
+
+def check_folder(output: OutputConfig, storage: Storage) -> list[str]:
+    """Raise ConfigError when the output folder holds something that must not be replaced; deletes nothing.
+
+    Returns the uris that a publication which was broken off has left.
+    """
     names = [name_of(uri) for uri in storage.list_folder(output.output)] if storage.is_folder(output.output) else []
     if storage.is_file(output.output):
         raise ConfigError(f"--output {output.output} is a file: name a folder")
@@ -103,9 +114,7 @@ def clear_folder(output: OutputConfig, storage: Storage) -> None:
         raise ConfigError(
             f"{output.output} holds {kind} ({', '.join(sorted(strangers)[:3])}): name an empty or new folder"
         )
-    if not output.resume:
-        storage.delete([f"{output.output}/{name}" for name in left if name in names])
-        storage.delete_tree(staging_folder(output.output))
+    return [f"{output.output}/{name}" for name in left if name in names]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

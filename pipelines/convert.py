@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.job import Job, clear_output, plan_job, prepare_job
+from beam_tfrecord.job import Job, check_folder, clear_output, plan_job, prepare_job
 from beam_tfrecord.storage import Storage, public_uri
 from pipelines.exits import DONE, FAILED, WITHHELD, guarded
 from pipelines.options import (
@@ -76,7 +76,10 @@ def convert(arguments: Sequence[str]) -> int:
     job = prepare_job(config, storage)
     if terminal.plan:
         return show_plan(job, storage, terminal)
-    clear_output(job, storage)
+    if is_dry_run(beam_flags):
+        check_folder(job.config.output, storage)
+    else:
+        clear_output(job, storage)
     return run(job, beam_flags, terminal)
 
 
@@ -96,6 +99,15 @@ def with_arguments_of_file(arguments: Sequence[str]) -> list[str]:
         raise ConfigError(f"@{uri}: there is no such file of flags") from None
     except ValueError as error:
         raise ConfigError(f"@{uri}: its flags must be quoted as in a shell: {error}") from None
+
+
+def is_dry_run(beam_flags: Sequence[str]) -> bool:
+    """Whether the graph is only translated for the engine: nothing is touched then."""
+    if not beam_flags:  # most runs: what is wrong with the output is told before Beam is imported
+        return False
+    from beam_tfrecord.transforms import dataflow, running
+
+    return dataflow.is_dry_run(running.make_options(beam_flags))
 
 
 def check_engine(beam_flags: Sequence[str], config: ConvertConfig, terminal: TerminalOptions) -> None:
@@ -125,14 +137,18 @@ def run(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
     places = [config.output.output, manifest.images or "", *(source.uri for source in job.sources)]
     options = load_beam(beam_flags, places)
     from beam_tfrecord.publishing.summary import read_summary
+    from beam_tfrecord.transforms.dataflow import runs_nothing
     from beam_tfrecord.transforms.dataset import ConvertDataset
     from beam_tfrecord.transforms.running import make_pipeline, submit
 
     started = time.monotonic()
-    if terminal.no_wait:
+    if runs_nothing(options) or terminal.no_wait:
         pipeline = make_pipeline(options, config)
         _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
-        return tell_submitted(submit(pipeline), options, job, terminal)
+        result = submit(pipeline)
+        if runs_nothing(options):
+            return tell_prepared(options, job, terminal)
+        return tell_submitted(result, options, job, terminal)
     run_shown(ConvertDataset(job), options, Shown(terminal.quiet), config)
     summary = read_summary(job.config.output.output, Storage.for_run(config.run))
     seconds = time.monotonic() - started
@@ -151,6 +167,20 @@ def tell_submitted(result: PipelineResult, options: PipelineOptions, job: Job, t
     last_line(
         {"submitted": True, "job": link, "output": output},
         f"submitted{f': {link}' if link else ''}; the dataset is complete when {output}/dataset_info.json is there",
+        as_json=terminal.json,
+    )
+    return DONE
+
+
+def tell_prepared(options: PipelineOptions, job: Job, terminal: TerminalOptions) -> int:
+    """Say what was made in place of a job, and that none was submitted."""
+    from beam_tfrecord.transforms.dataflow import is_dry_run, template_of
+
+    template = "" if is_dry_run(options) else template_of(options)
+    done = f"the template {template} was written" if template else "the whole graph was translated for Dataflow"
+    last_line(
+        {"submitted": False, "template": template or None, "output": public_uri(job.config.output.output)},
+        f"{done}; nothing was submitted",
         as_json=terminal.json,
     )
     return DONE

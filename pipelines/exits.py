@@ -22,7 +22,7 @@ STAGING_KEPT = "what is finished stays in the staging place, and --resume goes o
 def guarded(command: Callable[[], int], when_stopped: str = STAGING_KEPT) -> int:
     """Run a command: a mistake of the user becomes a message and a status, a bug keeps its traceback.
 
-    when_stopped: what is told after Ctrl-C.
+    when_stopped: what is told after Ctrl-C, unless the one who was interrupted has something to tell.
     """
     with contextlib.suppress(ValueError):  # not the main thread: the caller deals with signals
         signal.signal(signal.SIGINT, signal.default_int_handler)  # also where we were started with it ignored
@@ -34,8 +34,8 @@ def guarded(command: Callable[[], int], when_stopped: str = STAGING_KEPT) -> int
     except BeamTfrecordError as error:
         fail(str(error))
         return FAILED
-    except KeyboardInterrupt:
-        say(f"stopped; {when_stopped}")
+    except KeyboardInterrupt as stop:
+        say(str(stop) or f"stopped; {when_stopped}")
         return INTERRUPTED
     except BrokenPipeError:
         return FAILED

@@ -62,7 +62,8 @@ def add_config_flags(parser: argparse.ArgumentParser) -> None:
 def add_option(group: argparse._ArgumentGroup, field: dataclasses.Field[Any]) -> None:
     """The flag of one option. Values stay text: the config parses and checks them."""
     about = field.metadata
-    text = about["help"] + _default_text(field)
+    default = default_text(field)
+    text = about["help"] + (f" (default: {default})" if default else "")
     if isinstance(field.default, bool):
         group.add_argument(f"--{field.name}", action="store_true", default=None, help=text)
         return
@@ -76,7 +77,8 @@ def add_option(group: argparse._ArgumentGroup, field: dataclasses.Field[Any]) ->
     )
 
 
-def _default_text(field: dataclasses.Field[Any]) -> str:
+def default_text(field: dataclasses.Field[Any]) -> str:
+    """The default of an option as a user would write it; '' where there is none, and for switches."""
     default: Any = field.default
     if default in (None, "", ()) or isinstance(default, bool):
         return ""
@@ -86,7 +88,7 @@ def _default_text(field: dataclasses.Field[Any]) -> str:
         default = f"{default:.0%}"
     elif isinstance(default, tuple):
         default = ",".join(map(str, default))
-    return f" (default: {default})"
+    return str(default)
 
 
 def config_from(arguments: argparse.Namespace) -> ConvertConfig:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
     GoogleCloudOptions,
     PipelineOptions,
     PortableOptions,
     SetupOptions,
+    SparkRunnerOptions,
     StandardOptions,
     WorkerOptions,
 )
@@ -19,6 +21,7 @@ from apache_beam.options.pipeline_options import (
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.errors import ConfigError, nearest
 from beam_tfrecord.storage import scheme_of
+from beam_tfrecord.transforms.dataflow import check_folder, is_dry_run, template_of
 
 DASK_RUNNER = "apache_beam.runners.dask.dask_runner.DaskRunner"
 _LAUNCHER_ONLY = ("", "file")  # schemes of places that only this machine is sure to see
@@ -68,6 +71,13 @@ def check_engine(engine: Engine, options: PipelineOptions, config: ConvertConfig
 
     config: of a conversion; None for jobs that only read.
     """
+    if engine.name != "DataflowRunner":
+        if is_dry_run(options):
+            raise ConfigError(
+                f"--dry_run is an option of DataflowRunner; what {engine.name} would do is told by --plan"
+            )
+        if template_of(options):
+            raise ConfigError(f"--template_location is an option of DataflowRunner; {engine.name} has no templates")
     engine.check(options, config)
 
 
@@ -120,6 +130,8 @@ def _check_dataflow(options: PipelineOptions, config: ConvertConfig | None) -> N
             raise ConfigError(
                 f"{flag} {place}: Dataflow keeps its files in Cloud Storage; give a place gs://BUCKET/..."
             )
+        if place:
+            check_folder(flag, place)
     if config is not None:
         _check_places(config)
 
@@ -158,4 +170,11 @@ REFUSED: Mapping[str, str] = {
 def works_in_launcher(engine: Engine, options: PipelineOptions) -> bool:
     """Whether the job needs this process until it ends: its workers live here, or the engine itself does."""
     portable: Any = options.view_as(PortableOptions)
-    return not engine.outlives_launcher or portable.environment_type == "LOOPBACK" or portable.job_endpoint == "embed"
+    if not engine.outlives_launcher or portable.environment_type == "LOOPBACK" or portable.job_endpoint == "embed":
+        return True
+    # Without the address of a cluster, Beam starts the engine as a process of its own and ends it with this one.
+    if engine.name == "FlinkRunner":
+        return str(options.view_as(FlinkRunnerOptions).flink_master).startswith("[")
+    if engine.name == "SparkRunner":
+        return str(options.view_as(SparkRunnerOptions).spark_master_url).startswith("local")
+    return False

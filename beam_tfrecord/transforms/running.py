@@ -16,7 +16,6 @@ import grpc
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import (
-    GoogleCloudOptions,
     PipelineOptions,
     PortableOptions,
     SetupOptions,
@@ -29,11 +28,21 @@ from beam_tfrecord import errors
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.errors import ConfigError, JobError
 from beam_tfrecord.transforms.counters import NAMESPACE
+from beam_tfrecord.transforms.dataflow import (
+    check_login,
+    console_link,
+    dataflow_errors,
+    dataflow_text,
+    read_dry_run,
+    runs_nothing,
+)
 from beam_tfrecord.transforms.engines import Engine, check_engine, find_engine, works_in_launcher
 from beam_tfrecord.writing.progress import PROGRESS, Progress
 
 BeamFlags: TypeAlias = Sequence[str] | PipelineOptions  # as they are given: flags, or options made of them
 POLL_SECONDS = 5.0  # between questions to an engine for its counters
+# What a question for counters ends with where there are none yet or never any, or where the engine does not answer.
+UNTOLD = (NotImplementedError, AttributeError, KeyError, ValueError, TypeError, RuntimeError, OSError, grpc.RpcError)
 _OWN_ERROR = re.compile(
     r"beam_tfrecord\.errors\.(ConfigError|ManifestError|StorageError|DatasetError): (.*?)"
     r"(?: \[while running|\n\n|\n(?=Traceback|During handling)|$)",
@@ -65,6 +74,7 @@ def make_options(flags: BeamFlags) -> PipelineOptions:
     """
     options = flags if isinstance(flags, PipelineOptions) else _OptionsWithViews(list(flags))
     options.view_as(SetupOptions).save_main_session = False
+    read_dry_run(options)
     FileSystems.set_options(options)
     return options
 
@@ -90,8 +100,13 @@ def make_pipeline(options: PipelineOptions, config: ConvertConfig | None = None)
     engine = find_engine(options)
     check_engine(engine, options, config)
     options.view_as(StandardOptions).runner = engine.runner
+    if engine.name == "DataflowRunner":
+        check_login(options)
     if not engine.is_local:
-        return Pipeline(options=options)
+        try:
+            return Pipeline(options=options)
+        except ValueError as error:  # Beam has looked at the options as well
+            raise ConfigError(f"--runner {engine.name}: {_told_by_beam(error)}") from None
     from apache_beam.portability.api import beam_provision_api_pb2
     from apache_beam.runners.portability.fn_api_runner import fn_runner
     from apache_beam.runners.portability.portable_runner import JobServiceHandle
@@ -102,6 +117,11 @@ def make_pipeline(options: PipelineOptions, config: ConvertConfig | None = None)
         )
     )
     return Pipeline(runner=fn_runner.FnApiRunner(provision_info=provision), options=options)
+
+
+def _told_by_beam(error: ValueError) -> str:
+    _, _, found = str(error).partition("Pipeline has validations errors:")
+    return " ".join((found or str(error)).split())
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -117,7 +137,9 @@ def run_watched(pipeline: Pipeline, watch: Callable[[], None] = lambda: None, in
     engine = find_engine(pipeline.options)
     if engine.is_local:
         return _run_in_thread(pipeline, watch, interval)
-    return _wait_for(submit(pipeline), engine, watch, interval)
+    if runs_nothing(pipeline.options):
+        raise ConfigError("--dry_run and --template_location start no job: there is no result to wait for")
+    return _wait_for(submit(pipeline), pipeline.options, watch, interval)
 
 
 def submit(pipeline: Pipeline) -> PipelineResult:
@@ -130,7 +152,7 @@ def submit(pipeline: Pipeline) -> PipelineResult:
         raise JobError(f"no job service answers at {endpoint}: start the engine, or correct --job_endpoint")
     try:
         return pipeline.run()
-    except engine_errors() as error:
+    except errors_of(engine) as error:
         raise _told(error, engine, "could not be submitted to") from error
 
 
@@ -151,7 +173,19 @@ def check_no_wait(options: PipelineOptions) -> None:
         raise ConfigError(f"--no_wait: with {engine.name} and these options the job ends with this process")
 
 
-def _wait_for(result: PipelineResult, engine: Engine, watch: Callable[[], None], interval: float) -> PipelineResult:
+def errors_of(engine: Engine) -> tuple[type[BaseException], ...]:
+    """What an engine raises when it cannot be reached or a job failed there."""
+    from google.api_core.exceptions import GoogleAPIError  # slow to import, and of no use to a local job
+    from google.auth.exceptions import GoogleAuthError
+
+    common = (RuntimeError, OSError, grpc.RpcError, GoogleAPIError, GoogleAuthError)
+    return (*common, *dataflow_errors()) if engine.name == "DataflowRunner" else common
+
+
+def _wait_for(
+    result: PipelineResult, options: PipelineOptions, watch: Callable[[], None], interval: float
+) -> PipelineResult:
+    engine = find_engine(options)
     outcome: dict[str, BaseException] = {}
 
     def wait() -> None:
@@ -171,10 +205,12 @@ def _wait_for(result: PipelineResult, engine: Engine, watch: Callable[[], None],
                 asked = time.monotonic()
             watch()
     except KeyboardInterrupt:
-        if not engine.outlives_launcher or engine.name == "PortableRunner":
-            with contextlib.suppress(*engine_errors()):  # the job may be over, or the engine gone
+        if works_in_launcher(engine, options) or engine.name == "PortableRunner":
+            with contextlib.suppress(*errors_of(engine)):  # the job may be over, or the engine gone
                 result.cancel()
-        raise
+            raise
+        link = job_link(result, options)
+        raise KeyboardInterrupt(f"no longer watching; the job goes on at {link or engine.name}") from None
     if "error" in outcome:
         raise _told(outcome["error"], engine, "was given up by") from outcome["error"]
     return result
@@ -185,7 +221,7 @@ def take_counters(result: PipelineResult, progress: Progress) -> None:
     try:
         # A result of the portable runner keeps the first answer for ever; its copy asks anew.
         found = copy.copy(result).metrics().query(MetricsFilter().with_namespace(NAMESPACE))["counters"]
-    except (NotImplementedError, AttributeError, KeyError, OSError, RuntimeError, ValueError, TypeError):
+    except UNTOLD:
         return
     counts: dict[str, int] = {}
     for metric in found:
@@ -196,11 +232,12 @@ def take_counters(result: PipelineResult, progress: Progress) -> None:
 
 def job_link(result: PipelineResult, options: PipelineOptions) -> str:
     """Where a person watches the job: the page of a Dataflow job, else the id that the engine gave it."""
+    if not getattr(result, "has_job", True):  # a template
+        return ""
     name = getattr(result, "job_id", None)
     job = name() if callable(name) else getattr(result, "_job_id", "")
-    cloud = options.view_as(GoogleCloudOptions)
     if find_engine(options).name == "DataflowRunner" and job:
-        return f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}/{job}?project={cloud.project}"
+        return console_link(options, job)
     return str(job)
 
 
@@ -262,20 +299,13 @@ def _thread_failures(tell: Callable[[threading.ExceptHookArgs], None]) -> Iterat
 # Failures
 
 
-def engine_errors() -> tuple[type[BaseException], ...]:
-    """What Beam's runners raise when an engine cannot be reached or a job failed there."""
-    from google.api_core.exceptions import GoogleAPIError  # slow to import, and of no use to a local job
-
-    return (RuntimeError, OSError, grpc.RpcError, GoogleAPIError)
-
-
 def _told(error: BaseException, engine: Engine, what: str) -> BaseException:
     """The error of ours that ended a job, or a JobError with what the engine says (a worker's traceback, for a bug).
 
     What is no error of an engine is a bug on this side and stays what it is.
     """
     own = own_error(error)
-    if own is not error or not isinstance(error, engine_errors()):
+    if own is not error or not isinstance(error, errors_of(engine)):
         return own
     return JobError(f"the job {what} {engine.name}: {engine_text(error)}")
 
@@ -284,7 +314,7 @@ def engine_text(error: BaseException) -> str:
     """What an engine says: for a failed call its status and details, without the trace of the call."""
     if isinstance(error, grpc.Call):
         return f"{error.code().name}: {error.details()}"
-    return str(error)
+    return dataflow_text(error)
 
 
 def own_error(error: BaseException) -> BaseException:
