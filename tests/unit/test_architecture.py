@@ -34,6 +34,7 @@ PUBLIC = [
     "Frame",
     "ImageError",
     "Job",
+    "JobError",
     "LoadOptions",
     "ManifestError",
     "ReadManifest",
