@@ -32,6 +32,7 @@ REQUIRED = [
     "google-auth>=2,<3",
     "google-cloud-storage>=3,<4",
     "google-crc32c>=1.7,<2",
+    "grpcio>=1.59,<2",
     "jinja2>=3.1,<4",
     "markupsafe>=2.1,<4",
     "numpy>=1.26,<3",
