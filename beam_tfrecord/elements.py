@@ -6,9 +6,26 @@ one shard become records, and one :class:`ShardInfo` tells what was written. DoF
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+Element = TypeVar("Element", bound=type)
+
+
+def packed_quickly(kind: Element) -> Element:
+    """A decorator for small frozen dataclasses that are pickled by the million, as a call with all fields in order.
+
+    What dataclasses do by themselves looks at each field anew for each object, both ways, and takes four times as long.
+    """
+    values: Callable[[Any], tuple[Any, ...]] = operator.attrgetter(*(own.name for own in fields(kind)))
+
+    def reduce(self: Any) -> tuple[Any, tuple[Any, ...]]:
+        return kind, values(self)
+
+    type.__setattr__(kind, "__reduce__", reduce)
+    return kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +42,7 @@ class Row:
     source_rows: int = 1
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Member:
     """Where the bytes of an archive member lie.
@@ -47,6 +65,7 @@ class Member:
     container: Member | None = None
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Finding:
     """Something to tell about one item: a reject, or a warning about an item that is kept."""
@@ -58,6 +77,7 @@ class Finding:
     message: str
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One picture of a sequence: where its bytes are and what is annotated on it."""
@@ -71,6 +91,7 @@ class Frame:
     stated_frame: str | None = None
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One item to convert: pointers and annotations, never pixels.
@@ -101,6 +122,7 @@ class Entry:
     kinds: tuple[str, ...] = ()
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class RejectedRow:
     """A row that could not become an entry; it travels with the entries so that nothing is lost on the way.

@@ -16,9 +16,11 @@ from beam_tfrecord.annotations.object_features import facets_of, object_features
 from beam_tfrecord.annotations.object_placing import drawn_size, place_object
 from beam_tfrecord.annotations.objects import Object, parse_object
 from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.elements import packed_quickly
 from beam_tfrecord.errors import AnnotationError
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Objects:
     """The objects in the order of the manifest. size: (width, height) of the stored image, once they are placed."""

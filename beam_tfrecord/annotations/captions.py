@@ -9,9 +9,11 @@ from typing import Any
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Schema
 from beam_tfrecord.annotations.cells import is_blank, plain, text_of
 from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.elements import packed_quickly
 from beam_tfrecord.errors import AnnotationError
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Captions:
     """The texts in the order of the manifest."""

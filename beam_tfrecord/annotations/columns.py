@@ -26,12 +26,14 @@ from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec,
 from beam_tfrecord.annotations.cells import float32_number, is_blank, plain, text_of, whole_number
 from beam_tfrecord.annotations.keys import column_name
 from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.elements import packed_quickly
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.option_values import Column
 
 _BETWEEN_NUMBERS = re.compile(r"[\s,;|]+")
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The values of each declared column, in the order of the declaration."""

@@ -17,11 +17,13 @@ from typing import Any
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Schema
 from beam_tfrecord.annotations.cells import is_blank, text_of
 from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.elements import packed_quickly
 from beam_tfrecord.errors import RowError
 
 NO_LABEL = -1  # id of an image without a label, in a dataset where others have exactly one
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Label:
     """Label names in the order of the row. is_list: the row may have any number of them."""

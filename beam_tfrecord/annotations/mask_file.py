@@ -10,12 +10,13 @@ from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec,
 from beam_tfrecord.annotations.cells import is_blank
 from beam_tfrecord.annotations.mask_images import encode_png, place_array, read_mask
 from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.elements import Member
+from beam_tfrecord.elements import Member, packed_quickly
 from beam_tfrecord.errors import AnnotationError
 
 MAX_OF_8_BITS = 0xFF
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class MaskFile:
     """Where a mask is. uri is '' for an item that is stated to have none.

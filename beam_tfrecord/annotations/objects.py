@@ -29,6 +29,7 @@ from typing import Any
 from beam_tfrecord.annotations.box_rules import Box
 from beam_tfrecord.annotations.cells import is_blank, plain, real_number, text_of, whole_number
 from beam_tfrecord.annotations.polygons import MIN_NUMBERS, extent
+from beam_tfrecord.elements import packed_quickly
 from beam_tfrecord.errors import AnnotationError, RowError
 
 Warn = Callable[[str, str], None]
@@ -57,6 +58,7 @@ _SIDES = {
 }
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Polygons:
     """An outline: x, y, x, y ... of each part."""
@@ -64,6 +66,7 @@ class Polygons:
     parts: tuple[tuple[float, ...], ...]
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Runs:
     """A run-length code of a mask of a stated size; see :mod:`beam_tfrecord.annotations.rle`."""
@@ -73,6 +76,7 @@ class Runs:
     counts: str | tuple[int, ...]
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class MaskImage:
     """A mask in the frame of the stored image: PNG of 0 and 1."""
@@ -80,6 +84,7 @@ class MaskImage:
     png: bytes
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Keypoints:
     """x, y, visibility of each point, and the names of the points as far as they are known."""
@@ -88,6 +93,7 @@ class Keypoints:
     names: tuple[str, ...] = ()
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Object:
     """One object. box: in pixels, or in fractions of the picture when ``normalized``, which goes for all coordinates.

@@ -20,12 +20,13 @@ from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec,
 from beam_tfrecord.annotations.cells import text_of, whole_number
 from beam_tfrecord.annotations.mask_images import encode_png, place_array, read_mask
 from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.elements import Member
+from beam_tfrecord.elements import Member, packed_quickly
 from beam_tfrecord.errors import AnnotationError
 
 MAX_OF_8_BITS = 0xFF
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Segment:
     """One segment: its id in the PNG and what it is."""
@@ -35,6 +36,7 @@ class Segment:
     is_crowd: int = 0
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Panoptic:
     """Where the PNG is and its segments. numbers: array (height, width) of segment numbers, once placed."""

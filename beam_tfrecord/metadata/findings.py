@@ -15,7 +15,7 @@ _FIELDS = tuple(field.name for field in dataclasses.fields(Finding))
 
 def finding_line(finding: Finding) -> str:
     """The line of a finding, with its newline."""
-    return json_line(dataclasses.asdict(finding))
+    return json_line({name: getattr(finding, name) for name in _FIELDS})
 
 
 def read_finding_lines(lines: Iterable[bytes], name: str) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ Surveys are small, can be added in any order with the same result, and never hol
 
 from __future__ import annotations
 
+import functools
 import heapq
 import re
 from collections import Counter
@@ -28,8 +29,19 @@ SHOWN_PROBLEMS = 5
 Hashes = npt.NDArray[np.uint64]
 
 
-def natural_key(text: str) -> tuple[tuple[int, int | str], ...]:
+NaturalKey = tuple[tuple[int, int | str], ...]
+
+
+def natural_key(text: str) -> tuple[NaturalKey, int]:
     """Sorts ``a.csv:9`` before ``a.csv:10``."""
+    file, colon, line = text.rpartition(":")
+    if colon and line.isdecimal() and line.isascii():
+        return _natural_parts(file), int(line)
+    return _natural_parts(text), 0
+
+
+@functools.lru_cache(maxsize=1024)  # the lines of a manifest share its name
+def _natural_parts(text: str) -> NaturalKey:
     parts = re.split(r"([0-9]+)", text)  # odd places hold the numbers
     return tuple((0, int(part)) if place % 2 else (1, part) for place, part in enumerate(parts) if part)
 

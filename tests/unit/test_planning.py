@@ -11,13 +11,15 @@ import pytest
 from PIL import Image
 
 from beam_tfrecord.annotations.base import Vocabulary
-from beam_tfrecord.annotations.label import LabelKind
+from beam_tfrecord.annotations.boxes import Objects
+from beam_tfrecord.annotations.label import Label, LabelKind
+from beam_tfrecord.annotations.objects import Box, Object
 from beam_tfrecord.annotations.semantic_mask import SemanticMaskKind
 from beam_tfrecord.config import ConvertConfig, ShardConfig
-from beam_tfrecord.elements import Entry, Finding, Member, RejectedRow
+from beam_tfrecord.elements import Entry, Finding, Frame, Member, RejectedRow
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Source
-from beam_tfrecord.planning.blocks import REJECTS, BlockItem
+from beam_tfrecord.planning.blocks import REJECTS, BlockItem, pack_entry, unpack_entry
 from beam_tfrecord.planning.dataset_plan import DatasetPlan, plan_dataset, plan_shard_counts, plan_vocabulary
 from beam_tfrecord.planning.mask_depth import deep_kinds
 from beam_tfrecord.planning.survey import (
@@ -301,3 +303,21 @@ def test_ids_of_labels_can_be_stated() -> None:
     for wrong in ("4,4", "x", ""):
         with pytest.raises(ConfigError, match="--label_ids"):
             config(labels="x", label_ids=wrong)
+
+
+def test_what_crosses_the_shuffle_comes_back_as_it_was():
+    box = Object("cat", Box(1.0, 2.0, 3.5, 4.0), origin="a.csv:3")
+    entry = Entry(
+        "id",
+        "a.csv:2",
+        "a.jpg",
+        "a.jpg",
+        "train",
+        annotations={"label": Label(("cat",)), "boxes": Objects((box,))},
+        member=Member("a.zip", ("b", "c"), 3, 4, "zip"),
+        frames=(Frame("a.csv:4", "f.jpg", "f.jpg"),),
+        warnings=(Finding("a.csv:2", "a.jpg", "parse", "box_clipped", "cut"),),
+    )
+    assert unpack_entry(pack_entry(entry)) == entry
+    reject = RejectedRow(entry.warnings[0], 2, "clip")
+    assert unpack_entry(pack_entry(reject)) == reject
