@@ -19,7 +19,9 @@ def packed_quickly(kind: Element) -> Element:
 
     What dataclasses do by themselves looks at each field anew for each object, both ways, and takes four times as long.
     """
-    values: Callable[[Any], tuple[Any, ...]] = operator.attrgetter(*(own.name for own in fields(kind)))
+    first, *others = (own.name for own in fields(kind))
+    # Of a single name attrgetter gives the bare value.
+    values: Callable[[Any], Any] = operator.attrgetter(first, *others) if others else lambda one: (getattr(one, first),)
 
     def reduce(self: Any) -> tuple[Any, tuple[Any, ...]]:
         return kind, values(self)

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -73,14 +73,20 @@ def s3_server() -> Iterator[Emulator]:
 
 
 @contextmanager
-def running(arguments: list[str], port: int) -> Iterator[None]:
+def running(
+    arguments: list[str], port: int, environment: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
     """A Python process that serves on a port, ended with the block."""
     with subprocess.Popen(
-        [sys.executable, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
     ) as process:
         try:
             _wait_for(port, process)
-            yield
+            yield process
         finally:
             process.terminate()
             try:

@@ -24,9 +24,14 @@ answer ends in the middle of its body. delay: it comes late."""
 
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "content-length"}
 
+_FORBIDDEN = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+
 
 class FaultProxy(ThreadingHTTPServer):
-    """The proxy. share: of answers that are spoiled. spoiled: how many were, by fault. paths: what was asked."""
+    """The proxy. share: of answers that are spoiled. forbidden: buckets that nobody has a permission for (403).
+
+    spoiled: how many answers were, by fault. paths: what was asked; spoiled_paths: what was asked in vain.
+    """
 
     daemon_threads = True
     request_queue_size = 128
@@ -37,7 +42,9 @@ class FaultProxy(ThreadingHTTPServer):
         self.share = share
         self.faults = faults
         self.spoiled: Counter[str] = Counter()
+        self.forbidden: set[str] = set()
         self.paths: list[str] = []
+        self.spoiled_paths: list[str] = []
         self._random = random.Random(seed)
         self._lock = threading.Lock()
 
@@ -47,13 +54,16 @@ class FaultProxy(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
     def next_fate(self, path: str) -> str:
-        """What becomes of the next request: one of the faults, or ``""``."""
+        """What becomes of the next request: one of the faults, ``forbidden`` or ``""``."""
         with self._lock:
             self.paths.append(path)
+            if self.forbidden.intersection(urlsplit(path).path.split("/")):
+                return "forbidden"
             if self._random.random() >= self.share:
                 return ""
             fate = self._random.choice(self.faults)
             self.spoiled[fate] += 1
+            self.spoiled_paths.append(path)
             return fate
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -78,6 +88,7 @@ def fault_proxy(
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body go out one after the other, and nobody waits 40 ms for the second
     server: FaultProxy
 
     def _pass_on(self) -> None:
@@ -85,6 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
         fate = self.server.next_fate(self.path)
         if fate in ("unavailable", "too_many"):
             self._answer(503 if fate == "unavailable" else 429, [("Retry-After", "0")], b"spoiled")
+        elif fate == "forbidden":
+            self._answer(403, [("Content-Type", "application/xml")], _FORBIDDEN)
         elif fate == "reset":
             self._reset()
         else:

@@ -42,8 +42,8 @@ def write_target(target: Target, job: ReshardJob, storage: Storage, progress: Pr
                 files.file(staged.items).write(line.encode("utf-8", "surrogateescape"))
             progress.add(1, 0, len(record.data))
         writer.finish()
-    except BaseException:
-        files.abandon()
+    except BaseException as error:
+        files.abandon(type(error), error, error.__traceback__)
         raise
     files.finish(staged.all)
     if job.options.array_record:

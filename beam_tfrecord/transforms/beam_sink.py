@@ -23,7 +23,7 @@ from beam_tfrecord.publishing.publish import publish_dataset
 from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import read_records
-from beam_tfrecord.transforms.counters import EngineProgress, count_shard
+from beam_tfrecord.transforms.counters import EngineProgress, RetryCounts, count_shard
 from beam_tfrecord.transforms.planning import PlaceEntries, ShardKey
 from beam_tfrecord.transforms.reading import ReadBlocks
 from beam_tfrecord.transforms.shards import default_threads
@@ -54,6 +54,7 @@ class _EncodeShard(beam.DoFn):
         self._plan = plan
         self._storage = storage
         self._threads = default_threads(job.config, plan)
+        self._retries = RetryCounts(storage)
         self._pool: ThreadPoolExecutor | None = None
 
     def setup(self) -> None:
@@ -74,6 +75,7 @@ class _EncodeShard(beam.DoFn):
                 yield made
             else:
                 yield SplitRecord(split, made)
+        self._retries.tell()
 
 
 class _Publish(beam.DoFn):
@@ -81,10 +83,12 @@ class _Publish(beam.DoFn):
         self._job = job
         self._plan = plan
         self._storage = storage
+        self._retries = RetryCounts(storage)
 
     def process(self, infos: list[ShardInfo], files: list[StagedFile]) -> Iterator[Summary]:
         ordered = sorted(files, key=lambda file: (file.split, file.path))
         yield publish_dataset(infos, self._plan, self._job, self._storage, ordered)
+        self._retries.tell()
 
 
 def inspect_file(split: str, path: str, compression: str, storage: Storage) -> StagedFile:
@@ -131,7 +135,9 @@ class ConvertWithBeamSink(beam.PTransform):
         )
         files = []
         for split in sorted(set(plan.splits) - {REJECTS}):
-            files.append(made | f"Write_{split}" >> _WriteSplit(split, plan.splits[split].num_shards, job, storage))
+            files.append(
+                made | f"WriteSplit[{split}]" >> _WriteSplit(split, plan.splits[split].num_shards, job, storage)
+            )
         all_files = (
             files | "AllFiles" >> beam.Flatten()
             if files
@@ -139,8 +145,8 @@ class ConvertWithBeamSink(beam.PTransform):
         )
         return (
             made
-            | "ShardInfos" >> beam.Filter(lambda item: isinstance(item, ShardInfo)).with_output_types(ShardInfo)
-            | "GatherInfos" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
+            | "KeepShardInfos" >> beam.Filter(lambda item: isinstance(item, ShardInfo)).with_output_types(ShardInfo)
+            | "GatherShards" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
             | "Publish" >> beam.ParDo(_Publish(job, plan, storage), files=beam.pvalue.AsList(all_files))
         )
 
@@ -158,15 +164,15 @@ class _WriteSplit(beam.PTransform):
         split, compression, storage = self._split, self._compression, self._storage
         return (
             made
-            | "OfSplit"
+            | "KeepSplit"
             >> beam.Filter(lambda item: isinstance(item, SplitRecord) and item.split == split).with_output_types(
                 SplitRecord
             )
-            | "Data" >> beam.Map(lambda record: record.data).with_output_types(bytes)
+            | "TakeBytes" >> beam.Map(lambda record: record.data).with_output_types(bytes)
             | "WriteToTFRecord"
             >> beam.io.WriteToTFRecord(
                 self._prefix, num_shards=self._num_shards, compression_type=_COMPRESSION[compression]
             )
-            | "Inspect"
+            | "InspectFiles"
             >> beam.Map(lambda path: inspect_file(split, path, compression, storage)).with_output_types(StagedFile)
         )

@@ -8,7 +8,7 @@ from typing import Any
 from apache_beam.metrics import Metrics
 
 from beam_tfrecord.elements import ShardInfo
-from beam_tfrecord.storage.retry import StorageCounters
+from beam_tfrecord.storage import Storage
 from beam_tfrecord.writing.progress import PROGRESS, Progress
 from beam_tfrecord.writing.timing import WorkTimes
 
@@ -59,16 +59,20 @@ def count_shard(info: ShardInfo, times: WorkTimes | None = None) -> None:
 
 @dataclass
 class RetryCounts:
-    """Tells an engine how often storage was tried again since it was last told."""
+    """Tells an engine how often the storage of a step was tried again since it was last told.
 
-    counters: StorageCounters
+    Every step that uses storage has one, beside the storage: where a worker unpickles the step, both begin at nothing.
+    """
+
+    storage: Storage
     _told: dict[str, int] = field(default_factory=dict)
 
     def tell(self) -> None:
         """Add what is new to the counters ``read_retries`` and ``write_retries``."""
-        for name, total in self.counters.snapshot().items():
-            count(name, total - self._told.get(name, 0))
+        for name, total in self.storage.counters.snapshot().items():
+            if total > self._told.get(name, 0):
+                count(name, total - self._told.get(name, 0))
             self._told[name] = total
 
-    def __reduce__(self) -> Any:
-        raise TypeError("counts of one process are not pickled")
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.storage,)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import apache_beam as beam
+from apache_beam.transforms.display import DisplayDataItem
 
 from beam_tfrecord.elements import ShardInfo
 from beam_tfrecord.job import Job
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.publishing.publish import publish_dataset
 from beam_tfrecord.publishing.summary import Summary
-from beam_tfrecord.storage import Storage
+from beam_tfrecord.storage import Storage, public_uri
 from beam_tfrecord.transforms.beam_sink import ConvertWithBeamSink
+from beam_tfrecord.transforms.counters import RetryCounts
 from beam_tfrecord.transforms.planning import PlaceEntries, PlanDataset
 from beam_tfrecord.transforms.reading import ReadBlocks
 from beam_tfrecord.transforms.shards import WriteShards
@@ -22,9 +25,11 @@ class _Publish(beam.DoFn):
     def __init__(self, job: Job, storage: Storage) -> None:
         self._job = job
         self._storage = storage
+        self._retries = RetryCounts(storage)
 
     def process(self, infos: list[ShardInfo], plan: DatasetPlan) -> Iterable[Summary]:
         yield publish_dataset(infos, plan, self._job, self._storage)
+        self._retries.tell()
 
 
 class PublishDataset(beam.PTransform):
@@ -69,12 +74,18 @@ class ConvertDataset(beam.PTransform):
             | "PublishDataset" >> PublishDataset(job, plan, storage)
         )
 
-    def display_data(self) -> dict[str, object]:
+    def display_data(self) -> dict[str, Any]:
         config = self._job.config
         return {
-            "inputs": ", ".join(source.uri for source in self._job.sources),
-            "output": config.output.output,
-            "keys": config.features.keys or "auto",
-            "image_format": config.images.image_format,
-            "compression": config.shards.compression,
+            "inputs": DisplayDataItem(
+                ", ".join(public_uri(source.uri) for source in self._job.sources), label="Inputs"
+            ),
+            "formats": DisplayDataItem(
+                ", ".join(sorted({source.format for source in self._job.sources})), label="Formats of the inputs"
+            ),
+            "output": DisplayDataItem(public_uri(config.output.output), label="Output"),
+            "writer": DisplayDataItem(config.output.writer, label="Writer"),
+            "keys": DisplayDataItem(config.features.keys or "auto", label="Feature keys"),
+            "image_format": DisplayDataItem(config.images.image_format, label="Image format"),
+            "compression": DisplayDataItem(config.shards.compression, label="Compression"),
         }

@@ -12,6 +12,7 @@ from beam_tfrecord.elements import Entry, Finding, RejectedRow
 from beam_tfrecord.errors import ElementError
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.transforms.counters import RetryCounts
 from beam_tfrecord.writing.records import STAGE, RecordEncoder
 
 RECORDS, REJECTS = "records", "rejects"
@@ -30,6 +31,7 @@ def encode_entry(entry: Entry | RejectedRow, encoder: RecordEncoder) -> bytes | 
 class _EncodeEntries(beam.DoFn):
     def __init__(self, schema: Schema, config: ConvertConfig, storage: Storage) -> None:
         self._encoder = RecordEncoder(schema, config, storage.read)
+        self._retries = RetryCounts(storage)
 
     def setup(self) -> None:
         keep_large_buffers()
@@ -37,6 +39,7 @@ class _EncodeEntries(beam.DoFn):
     def process(self, entry: Entry | RejectedRow) -> Iterator[bytes | beam.pvalue.TaggedOutput]:
         made = encode_entry(entry, self._encoder)
         yield beam.pvalue.TaggedOutput(REJECTS, made) if isinstance(made, Finding) else made
+        self._retries.tell()
 
 
 class EncodeExamples(beam.PTransform):

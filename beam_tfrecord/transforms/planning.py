@@ -13,6 +13,7 @@ from beam_tfrecord.planning.dataset_plan import DatasetPlan, plan_dataset
 from beam_tfrecord.planning.mask_depth import deep_kinds
 from beam_tfrecord.planning.survey import Survey, merge_surveys
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.transforms.counters import RetryCounts
 from beam_tfrecord.transforms.reading import Block
 
 ShardKey = tuple[str, int]
@@ -39,6 +40,29 @@ class CombineSurveys(beam.CombineFn):
         return merge_surveys(accumulator)
 
 
+class _Plan(beam.DoFn):
+    def __init__(
+        self, config: ConvertConfig, sources: tuple[Source, ...], fixed_labels: tuple[str, ...] | None, storage: Storage
+    ) -> None:
+        self._config = config
+        self._sources = sources
+        self._fixed_labels = fixed_labels
+        self._storage = storage
+        self._retries = RetryCounts(storage)
+
+    def process(self, survey: Survey) -> Iterable[DatasetPlan]:
+        storage = self._storage
+        yield plan_dataset(
+            survey,
+            self._sources,
+            self._fixed_labels,
+            self._config,
+            storage.sizes,
+            lambda masks: deep_kinds(masks, storage),
+        )
+        self._retries.tell()
+
+
 class PlanDataset(beam.PTransform):
     """The plan of the dataset: PCollection[Block] -> PCollection of one DatasetPlan."""
 
@@ -56,18 +80,12 @@ class PlanDataset(beam.PTransform):
         self._storage = storage
 
     def expand(self, blocks: beam.PCollection[Block]) -> beam.PCollection[DatasetPlan]:
-        config, sources, fixed_labels, storage = self._config, self._sources, self._fixed_labels, self._storage
-
-        def plan(survey: Survey) -> DatasetPlan:
-            return plan_dataset(
-                survey, sources, fixed_labels, config, storage.sizes, lambda masks: deep_kinds(masks, storage)
-            )
-
+        plan = _Plan(self._config, self._sources, self._fixed_labels, self._storage)
         return (
             blocks
-            | "SurveyOfBlock" >> beam.Map(lambda block: block.survey).with_output_types(Survey)
+            | "TakeSurveys" >> beam.Map(lambda block: block.survey).with_output_types(Survey)
             | "AddUpSurveys" >> beam.CombineGlobally(CombineSurveys())
-            | "Plan" >> beam.Map(plan).with_output_types(DatasetPlan)
+            | "Plan" >> beam.ParDo(plan).with_output_types(DatasetPlan)
         )
 
 
@@ -94,6 +112,6 @@ class PlaceEntries(beam.PTransform):
         self._plan = plan
 
     def expand(self, blocks: beam.PCollection[Block]) -> beam.PCollection[tuple[ShardKey, bytes]]:
-        return blocks | "PlaceEntries" >> beam.ParDo(
+        return blocks | "CutByShard" >> beam.ParDo(
             _PlaceEntries(self._config), plan=beam.pvalue.AsSingleton(self._plan)
         ).with_output_types(tuple[tuple[str, int], bytes])

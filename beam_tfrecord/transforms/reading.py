@@ -15,6 +15,7 @@ from beam_tfrecord.manifests.base import Files, Ignored, Piece, Source
 from beam_tfrecord.planning.blocks import pack_block
 from beam_tfrecord.planning.survey import BlockBuilder, Survey
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.transforms.counters import RetryCounts
 
 BLOCK_ITEMS = 16_384  # some megabytes; the more, the fewer elements each of them becomes when it is cut by shard
 
@@ -64,30 +65,36 @@ def read_blocks(numbered: NumberedPiece, config: ConvertConfig, files: Files) ->
 class _SplitSource(beam.DoFn):
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
+        self._retries = RetryCounts(storage)
 
     def process(self, element: tuple[int, Source]) -> Iterable[NumberedPiece]:
         number, source = element
-        return split_source(number, source, self._storage)
+        yield from split_source(number, source, self._storage)
+        self._retries.tell()
 
 
 class _ReadEntries(beam.DoFn):
     def __init__(self, config: ConvertConfig, storage: Storage) -> None:
         self._config = config
         self._storage = storage
+        self._retries = RetryCounts(storage)
 
     def process(self, element: NumberedPiece) -> Iterable[Entry | RejectedRow]:
         for entry in read_entries(element.piece, self._config, self._storage):
             if not isinstance(entry, Ignored):
                 yield entry
+        self._retries.tell()
 
 
 class _ReadBlocks(beam.DoFn):
     def __init__(self, config: ConvertConfig, storage: Storage) -> None:
         self._config = config
         self._storage = storage
+        self._retries = RetryCounts(storage)
 
     def process(self, element: NumberedPiece) -> Iterable[Block]:
-        return read_blocks(element, self._config, self._storage)
+        yield from read_blocks(element, self._config, self._storage)
+        self._retries.tell()
 
 
 @beam.typehints.with_output_types(NumberedPiece)

@@ -48,6 +48,7 @@ _OWN_ERROR = re.compile(
     r"(?: \[while running|\n\n|\n(?=Traceback|During handling)|$)",
     re.DOTALL,
 )
+_LOST_WORKER = re.compile(r"Channel closed prematurely")  # how Beam's own runners say so
 
 
 class _OptionsWithViews(PipelineOptions):
@@ -136,7 +137,7 @@ def run_watched(pipeline: Pipeline, watch: Callable[[], None] = lambda: None, in
     """
     engine = find_engine(pipeline.options)
     if engine.is_local:
-        return _run_in_thread(pipeline, watch, interval)
+        return _run_in_thread(pipeline, engine, watch, interval)
     if runs_nothing(pipeline.options):
         raise ConfigError("--dry_run and --template_location start no job: there is no result to wait for")
     return _wait_for(submit(pipeline), pipeline.options, watch, interval)
@@ -187,6 +188,7 @@ def _wait_for(
 ) -> PipelineResult:
     engine = find_engine(options)
     outcome: dict[str, BaseException] = {}
+    messages: list[str] = []
 
     def wait() -> None:
         try:
@@ -195,15 +197,16 @@ def _wait_for(
             outcome["error"] = error
 
     thread = threading.Thread(target=wait, name="wait-for-engine", daemon=True)
-    thread.start()
     asked = time.monotonic()
     try:
-        while thread.is_alive():
-            thread.join(interval)
-            if time.monotonic() - asked >= POLL_SECONDS:
-                take_counters(result, PROGRESS)
-                asked = time.monotonic()
-            watch()
+        with _errors_unlogged(messages.append):
+            thread.start()
+            while thread.is_alive():
+                thread.join(interval)
+                if time.monotonic() - asked >= POLL_SECONDS:
+                    take_counters(result, PROGRESS)
+                    asked = time.monotonic()
+                watch()
     except KeyboardInterrupt:
         if works_in_launcher(engine, options) or engine.name == "PortableRunner":
             with contextlib.suppress(*errors_of(engine)):  # the job may be over, or the engine gone
@@ -212,8 +215,29 @@ def _wait_for(
         link = job_link(result, options)
         raise KeyboardInterrupt(f"no longer watching; the job goes on at {link or engine.name}") from None
     if "error" in outcome:
-        raise _told(outcome["error"], engine, "was given up by") from outcome["error"]
+        raise _told(outcome["error"], engine, "was given up by", messages) from outcome["error"]
     return result
+
+
+@contextlib.contextmanager
+def _errors_unlogged(tell: Callable[[str], None]) -> Iterator[None]:
+    """Hand over the errors that an engine reports, instead of logging them: one of them ends the job.
+
+    Beam's portable runner logs each with the whole traceback of the worker and of the engine, at the root logger.
+    """
+
+    def is_logged(record: logging.LogRecord) -> bool:
+        if record.module != "portable_runner" or record.levelno < logging.ERROR:
+            return True
+        tell(record.getMessage())
+        return False
+
+    root = logging.getLogger()
+    root.addFilter(is_logged)
+    try:
+        yield
+    finally:
+        root.removeFilter(is_logged)
 
 
 def take_counters(result: PipelineResult, progress: Progress) -> None:
@@ -241,7 +265,7 @@ def job_link(result: PipelineResult, options: PipelineOptions) -> str:
     return str(job)
 
 
-def _run_in_thread(pipeline: Pipeline, watch: Callable[[], None], interval: float) -> PipelineResult:
+def _run_in_thread(pipeline: Pipeline, engine: Engine, watch: Callable[[], None], interval: float) -> PipelineResult:
     """Run where ``run()`` blocks until all is done.
 
     It runs in a thread of its own while this one watches (and stays open to Ctrl-C). The in-process runner would wait
@@ -265,16 +289,23 @@ def _run_in_thread(pipeline: Pipeline, watch: Callable[[], None], interval: floa
         while thread.is_alive() and not lost:
             thread.join(interval)
             watch()
-    if lost and thread.is_alive():
-        raise WorkerLostError(f"a worker process ended before its work was done: {lost[0].exc_value}")
+    if lost and (thread.is_alive() or _LOST_WORKER.search(str(outcome.get("error", "")))):
+        raise WorkerLostError(_lost_worker(engine.name))
     if "error" in outcome:
         raise own_error(outcome["error"]) from outcome["error"]
     result: PipelineResult = outcome["result"]
     return result
 
 
-class WorkerLostError(RuntimeError):
+class WorkerLostError(JobError):
     """A worker process of this job ended; the job cannot go on. ``--resume`` continues it."""
+
+
+def _lost_worker(engine: str) -> str:
+    return (
+        f"a worker process ended before its work was done (killed, or out of memory), and {engine} cannot replace it; "
+        "the same command with --resume goes on from the shards that are finished, there or on another engine"
+    )
 
 
 @contextlib.contextmanager
@@ -299,14 +330,19 @@ def _thread_failures(tell: Callable[[threading.ExceptHookArgs], None]) -> Iterat
 # Failures
 
 
-def _told(error: BaseException, engine: Engine, what: str) -> BaseException:
+def _told(error: BaseException, engine: Engine, what: str, messages: Sequence[str] = ()) -> BaseException:
     """The error of ours that ended a job, or a JobError with what the engine says (a worker's traceback, for a bug).
 
-    What is no error of an engine is a bug on this side and stays what it is.
+    messages: errors that the engine reported before it gave up. What is no error of an engine is a bug on this side and
+    stays what it is.
     """
-    own = own_error(error)
-    if own is not error or not isinstance(error, errors_of(engine)):
+    own = _own_among([_full_text(error), *messages])
+    if own is not None:
         return own
+    if not isinstance(error, errors_of(engine)):
+        return error
+    if any(map(_LOST_WORKER.search, (str(error), *messages))):
+        return WorkerLostError(_lost_worker(engine.name))
     return JobError(f"the job {what} {engine.name}: {engine_text(error)}")
 
 
@@ -323,9 +359,19 @@ def own_error(error: BaseException) -> BaseException:
     Beam raises the exception of a DoFn anew with `` [while running 'Step']`` behind its message; where the DoFn ran
     behind a service, only the text of the traceback arrives.
     """
-    found = _OWN_ERROR.findall(f"{type(error).__module__}.{type(error).__qualname__}: {error}")
-    if not found:
-        return error
-    name, message = found[-1]
-    kind: type[errors.BeamTfrecordError] = getattr(errors, name)
-    return kind(message.strip())
+    return _own_among([_full_text(error)]) or error
+
+
+def _full_text(error: BaseException) -> str:
+    return f"{type(error).__module__}.{type(error).__qualname__}: {error}"
+
+
+def _own_among(texts: Sequence[str]) -> errors.BeamTfrecordError | None:
+    """The error of ours that the first of the texts with one in it tells of last."""
+    for text in texts:
+        found = _OWN_ERROR.findall(text)
+        if found:
+            name, message = found[-1]
+            kind: type[errors.BeamTfrecordError] = getattr(errors, name)
+            return kind(message.strip())
+    return None

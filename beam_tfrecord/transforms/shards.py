@@ -39,11 +39,10 @@ class _WriteShards(beam.DoFn):
         self._storage = storage
         self._pool: ThreadPoolExecutor | None = None
         self._threads = 0
-        self._retries: RetryCounts | None = None
+        self._retries = RetryCounts(storage)
 
     def setup(self) -> None:
         keep_large_buffers()
-        self._retries = RetryCounts(self._storage.counters)
 
     def teardown(self) -> None:
         if self._pool is not None:
@@ -64,8 +63,7 @@ class _WriteShards(beam.DoFn):
         writer = ShardWriter(self._config, plan, self._storage, self._opened(plan), self._threads, progress)
         info = writer.write(split, index, (item for block in blocks for item in unpack_block(block)))
         count_shard(info, writer.times)
-        if self._retries is not None:
-            self._retries.tell()
+        self._retries.tell()
         yield info
 
 

@@ -14,7 +14,7 @@ from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.shard_files import FoundFiles, ShardFile
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.transforms.counters import count
+from beam_tfrecord.transforms.counters import RetryCounts, count
 from beam_tfrecord.verifying import ShardChecker, ShardReport, Verdict, judge_dataset
 from beam_tfrecord.verifying.decoders import AUTO, choose_decoder, make_decoder, stated_max_pixels
 from beam_tfrecord.verifying.records import RecordRules
@@ -42,6 +42,7 @@ class _VerifyShard(beam.DoFn):
         self._max_pixels = max_pixels
         self._options = options
         self._storage = storage
+        self._retries = RetryCounts(storage)
         self._pool: ThreadPoolExecutor | None = None
         self._checker: ShardChecker | None = None
 
@@ -65,6 +66,7 @@ class _VerifyShard(beam.DoFn):
         counts = {"records_verified": report.records, "images_verified": report.images, "faults": report.num_faults}
         for name, amount in counts.items():
             count(name, amount)
+        self._retries.tell()
         yield report
 
 

@@ -7,8 +7,10 @@ import os
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import BinaryIO
 
+from beam_tfrecord.errors import StorageError
 from beam_tfrecord.storage import Storage
 
 
@@ -38,12 +40,17 @@ class AttemptFiles:
             self.storage.rename(self._temporary(name), name)
         self.storage.delete(sorted(set(names) - set(self._open)))
 
-    def abandon(self) -> None:
-        """Leave nothing behind when writing failed; the failure itself goes on to the caller."""
+    def abandon(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Leave nothing behind when writing failed; the failure itself goes on to the caller.
+
+        The files are left as by an exception: what is on its way to an object store is not uploaded any more.
+        """
         for name, file in self._open.items():
-            with contextlib.suppress(OSError):
-                file.close()
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, StorageError):
+                file.__exit__(kind, error, traceback)
+            with contextlib.suppress(OSError, StorageError):
                 self.storage.delete([self._temporary(name)])
 
     def _temporary(self, name: str) -> str:

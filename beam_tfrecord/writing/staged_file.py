@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from types import TracebackType
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Finding, ShardInfo
@@ -64,9 +65,11 @@ class StagedShardFile:
     def __enter__(self) -> StagedShardFile:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         if kind is not None:
-            self._files.abandon()
+            self._files.abandon(kind, error, traceback)
 
     def add(self, outcome: Outcome) -> None:
         """Append the record or the reject of an item."""

@@ -1,0 +1,160 @@
+"""Engines that tests run conversions on: how each is started, the flags that lead there, and what is compared."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from beam_tfrecord import convert
+from tests.conftest import ROOT
+from tests.emulators import free_port, running
+from tests.end_to_end.reading.kinds import KINDS
+from tests.samples import HTML_ERROR_PAGE, class_folders, truncated, write_files, write_table
+
+Files = dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class RunningEngine:
+    """An engine that takes jobs. flags: Beam's, to be put behind those of the command.
+
+    pool: process that starts the workers, 0 where there is none.
+    """
+
+    name: str
+    flags: tuple[str, ...]
+    pool: int = 0
+
+    def workers(self) -> list[int]:
+        """Process ids of the workers that live at this moment."""
+        line = ["ps", "-o", "pid=,stat=", "--ppid", str(self.pool)]
+        found = subprocess.run(line, capture_output=True, text=True, check=False).stdout.splitlines()
+        return [int(pid) for pid, state in map(str.split, found) if not state.startswith("Z")]
+
+
+def worker_environment() -> dict[str, str]:
+    """For processes that start workers: the ``python`` that they call is this one, and this checkout is what it
+    imports."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+
+
+@contextmanager
+def job_service() -> Iterator[str]:
+    """Beam's own portable job service in a process of its own: HOST:PORT."""
+    port = free_port()
+    with running(["-m", "apache_beam.runners.portability.local_job_service_main", "-p", str(port)], port):
+        yield f"localhost:{port}"
+
+
+@contextmanager
+def worker_pool() -> Iterator[tuple[str, int]]:
+    """A pool that starts a worker process for each that an engine asks for: HOST:PORT, and the pool's process id."""
+    port = free_port()
+    module = "apache_beam.runners.worker.worker_pool_main"
+    with running(["-m", module, f"--service_port={port}"], port, worker_environment()) as process:
+        yield f"localhost:{port}", process.pid
+
+
+@contextmanager
+def portable_engine() -> Iterator[RunningEngine]:
+    """Beam's portable job service with a worker pool."""
+    with job_service() as jobs, worker_pool() as (workers, pid):
+        yield RunningEngine("portable", (*_portable(jobs), *external(workers)), pid)
+
+
+def in_loopback(engine: RunningEngine) -> RunningEngine:
+    """The same engine with workers that live in the process that submits the job."""
+    flags = tuple(flag for flag in engine.flags if not flag.startswith("--environment_"))
+    return RunningEngine(f"{engine.name}-loopback", (*flags, "--environment_type=LOOPBACK"))
+
+
+def _portable(jobs: str) -> tuple[str, ...]:
+    return "--runner=PortableRunner", f"--job_endpoint={jobs}"
+
+
+def external(workers: str) -> tuple[str, ...]:
+    """Flags for workers that a pool starts."""
+    return "--environment_type=EXTERNAL", f"--environment_config={workers}"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is converted
+
+
+def shapes(folder: Path) -> tuple[Any, dict[str, Any]]:
+    """Class folders and a table with splits of its own; some rows are rejected, some records carry a warning."""
+    files = class_folders(6)
+    files["circle/cut.jpg"] = truncated(files["circle/circle_0.jpg"])
+    files["square/page.jpg"] = HTML_ERROR_PAGE
+    write_files(folder / "photos", files)
+    rows = [("image", "label"), ("photos/circle/circle_1.jpg", "circle"), ("photos/circle/circle_1.jpg", "circle")]
+    rows += [("photos/square/square_2.jpg", "square"), ("photos/gone.jpg", "square"), ("", "circle")]
+    table = write_table(folder / "held out.csv", rows)
+    options = {"splits": "train=0.7,test=0.3", "num_shards": "train=3,test=2,validation=1", "max_rejects": "50%"}
+    return [str(folder / "photos"), f"validation={table}"], options
+
+
+def gzipped(folder: Path) -> tuple[Any, dict[str, Any]]:
+    """Compressed shards."""
+    source, options = KINDS["classes"](folder)
+    return source, {**options, "compression": "gzip"}
+
+
+COLLECTIONS: Mapping[str, Callable[[Path], tuple[Any, dict[str, Any]]]] = {
+    "shapes": shapes,
+    "gzip": gzipped,
+    "coco": KINDS["objects"],
+    "sequence": KINDS["sequence"],
+}
+
+
+def published(output: Path) -> Files:
+    """All files below an output folder, hidden ones too."""
+    return {
+        str(path.relative_to(output)): path.read_bytes()
+        for path in sorted(output.rglob("*"))
+        if path.is_file() or not any(path.iterdir())
+    }
+
+
+def converted_on(engine: RunningEngine | None, folder: Path, kind: str, **options: Any) -> Files:
+    """Convert a collection, made below a folder when it is not there, and take the output away again.
+
+    engine: None for DirectRunner. The output has the same path each time, which the metadata tell.
+    """
+    place = folder / kind
+    made, own = COLLECTIONS[kind](place / "in")
+    output = place / "out"
+    source = made if isinstance(made, list) else str(made)
+    summary = convert(source, output, pipeline_options=engine.flags if engine else (), **{**own, **options})
+    assert summary.status == "published"
+    files = published(output)
+    shutil.rmtree(output)
+    return files
+
+
+def differing(found: Files, expected: Files) -> list[str]:
+    """Names of files that one has and the other has not, or that differ."""
+    return sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name))
+
+
+def kill_one(pids: Callable[[], list[int]], when: Callable[[], bool], seconds: float = 120) -> int:
+    """SIGKILL the first of some processes as soon as something is so; its id."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        found = pids()
+        if found and when():
+            os.kill(found[0], signal.SIGKILL)
+            return found[0]
+        time.sleep(0.02)
+    raise TimeoutError(f"there was no process to kill within {seconds} s")
