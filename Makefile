@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready-$(shell cat setup.py constraints.txt | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test fuzz bench bench-quick check format constraints flex-template dist clean
+.PHONY: help venv demo test test-engines fuzz bench bench-quick check format constraints flex-template dist clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ demo: $(READY) ## make a small sample collection, convert it and show the result
 
 test: $(READY) ## run the test suite (ARGS="-k word" for a part of it)
 	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal $(ARGS)
+
+test-engines: $(READY) ## the same bytes on Prism, Flink and Spark: fetches what can be had, and says what it skips
+	@$(BIN)/python -m tests.fetch_engines build/engines
+	@ENGINES=build/engines $(BIN)/python -m pytest tests/cluster $(ARGS)
 
 fuzz: $(READY) ## damaged images by the ten thousand (ARGS="--count 50000 --seed 1 --keep folder")
 	@$(BIN)/python -m tests.fuzz_images $(or $(ARGS),--count 20000)

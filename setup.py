@@ -52,7 +52,6 @@ PARQUET = ["pyarrow>=14,<26"]
 PANDAS = ["pandas>=2.0,<4"]
 AWS = [f"apache-beam[aws]{BEAM}", "boto3>=1.36,<2"]
 AZURE = [f"apache-beam[azure]{BEAM}"]
-DASK = ["dask[bag]>=2024.8", "distributed>=2024.8"]
 HADOOP = [f"apache-beam[hadoop]{BEAM}"]
 COCO = ["pycocotools>=2.0.7,<3"]
 HEIF = ["pillow-heif>=0.18,<2"]
@@ -67,7 +66,6 @@ TEST = [
     *COCO,
     *HEIF,
     *ARRAY_RECORD,
-    *DASK,
     "cryptography>=42",
     "gcp-storage-emulator>=2022.6.11",
     "hypothesis>=6.100,<7",
@@ -126,7 +124,6 @@ setup(
         "pandas": PANDAS,
         "aws": AWS,
         "azure": AZURE,
-        "dask": DASK,
         "hadoop": HADOOP,
         "coco": COCO,
         "heif": HEIF,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib
-import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -123,12 +121,10 @@ def split_beam_flags(parser: ArgumentParser, arguments: Sequence[str]) -> tuple[
     return namespace, rest
 
 
-def make_beam_parser(arguments: Sequence[str]) -> ArgumentParser:
-    """A parser of all flags of Beam's PipelineOptions. Those of Dask are there only when its runner is asked for."""
+def make_beam_parser() -> ArgumentParser:
+    """A parser of all flags of Beam's PipelineOptions."""
     from apache_beam.options.pipeline_options import PipelineOptions
 
-    if any("dask" in argument.lower() for argument in arguments) and importlib.util.find_spec("distributed"):
-        importlib.import_module("apache_beam.runners.dask.dask_runner")
     parser = ArgumentParser(add_help=False)
     for options in [PipelineOptions, *PipelineOptions.__subclasses__()]:
         adder = getattr(options, "_add_argparse_args", None)
@@ -142,7 +138,7 @@ def make_beam_parser(arguments: Sequence[str]) -> ArgumentParser:
 
 def check_beam_flags(arguments: Sequence[str], ours: Sequence[str]) -> None:
     """Raise ConfigError for what is no flag of Beam's PipelineOptions either."""
-    parser = make_beam_parser(arguments)
+    parser = make_beam_parser()
     _, unknown = parser.parse_known_args(list(arguments))
     for argument in unknown:
         if argument.startswith("-"):

@@ -24,7 +24,7 @@ def parse_places_and_beam_flags(
     namespace, rest = parser.parse_known_args(with_underscores(arguments, flags_of(parser)))
     if not any(argument.startswith("-") for argument in rest):
         return namespace, _places(rest, []), []  # and Beam need not be asked
-    beam_parser = make_beam_parser(rest)
+    beam_parser = make_beam_parser()
     _, unknown = beam_parser.parse_known_args(rest)
     places = _places(unknown, [*flags_of(parser), *flags_of(beam_parser)])
     return namespace, places, _without(rest, unknown)

@@ -74,11 +74,11 @@ def s3_server() -> Iterator[Emulator]:
 
 @contextmanager
 def running(
-    arguments: list[str], port: int, environment: Mapping[str, str] | None = None
+    arguments: list[str], port: int, environment: Mapping[str, str] | None = None, *, is_python: bool = True
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A Python process that serves on a port, ended with the block."""
+    """A process that serves on a port, ended with the block. is_python: the arguments are those of this Python."""
     with subprocess.Popen(
-        [sys.executable, *arguments],
+        [sys.executable, *arguments] if is_python else arguments,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -72,6 +72,27 @@ def portable_engine() -> Iterator[RunningEngine]:
         yield RunningEngine("portable", (*_portable(jobs), *external(workers)), pid)
 
 
+@contextmanager
+def prism_engine(binary: Path) -> Iterator[RunningEngine]:
+    """Prism, Beam's portable local runner, with a worker pool. binary: as Go built it."""
+    port = free_port()
+    command = [str(binary), "--job_port", str(port), "--serve_http=false", "--log_level=error"]
+    with running(command, port, is_python=False), worker_pool() as (workers, pid):
+        yield RunningEngine("prism", (*_portable(f"localhost:{port}"), *external(workers)), pid)
+
+
+@contextmanager
+def jar_engine(name: str, jar: Path, *arguments: str) -> Iterator[RunningEngine]:
+    """The job server of Flink or Spark, with a cluster of its own process and a worker pool."""
+    port = free_port()
+    ports = [f"--job-port={port}", f"--artifact-port={free_port()}", f"--expansion-port={free_port()}"]
+    with (
+        running(["java", "-jar", str(jar), *ports, *arguments], port, is_python=False),
+        worker_pool() as (workers, pid),
+    ):
+        yield RunningEngine(name, (*_portable(f"localhost:{port}"), *external(workers)), pid)
+
+
 def in_loopback(engine: RunningEngine) -> RunningEngine:
     """The same engine with workers that live in the process that submits the job."""
     flags = tuple(flag for flag in engine.flags if not flag.startswith("--environment_"))

@@ -1,0 +1,109 @@
+"""Conversions on engines that ``make test-engines`` fetches: the same bytes as on DirectRunner."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from beam_tfrecord import convert
+from tests.conftest import ROOT
+from tests.engines import (
+    COLLECTIONS,
+    Files,
+    RunningEngine,
+    converted_on,
+    differing,
+    in_loopback,
+    jar_engine,
+    kill_one,
+    prism_engine,
+    published,
+)
+from tests.loopback import Answer, Request, serving
+from tests.samples import jpeg, noise, write_table
+
+FOLDER = os.environ.get("ENGINES", "")
+NEEDED = {"prism": "prism", "flink": "flink-job-server.jar", "spark": "spark-job-server.jar"}
+STARTED: dict[str, Callable[[], AbstractContextManager[RunningEngine]]] = {
+    "prism": lambda: prism_engine(Path(FOLDER) / NEEDED["prism"]),
+    "flink": lambda: jar_engine("flink", Path(FOLDER) / NEEDED["flink"], "--flink-master=[local]"),
+    "spark": lambda: jar_engine("spark", Path(FOLDER) / NEEDED["spark"]),
+}
+pytestmark = pytest.mark.engines
+
+
+@pytest.fixture(scope="module", params=sorted(STARTED))
+def engine(request: pytest.FixtureRequest) -> Iterator[RunningEngine]:
+    if not FOLDER:
+        pytest.skip("engines are tested by make test-engines, which fetches them")
+    if not (Path(FOLDER) / NEEDED[request.param]).exists():
+        pytest.skip(f"{request.param} could not be fetched; see the output of make test-engines")
+    with STARTED[request.param]() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("collections")
+
+
+@pytest.fixture(scope="module")
+def direct(folder: Path) -> dict[str, Files]:
+    return {kind: converted_on(None, folder, kind) for kind in COLLECTIONS}
+
+
+@pytest.mark.parametrize("kind", COLLECTIONS)
+def test_every_file_has_the_bytes_of_a_local_run(
+    engine: RunningEngine, folder: Path, direct: dict[str, Files], kind: str
+) -> None:
+    assert {"dataset_info.json", "conversion.json", "rejects.jsonl", "report.html"} <= set(direct[kind])
+    assert differing(converted_on(engine, folder, kind), direct[kind]) == []
+
+
+def test_workers_in_the_launching_process_do_the_same(
+    engine: RunningEngine, folder: Path, direct: dict[str, Files]
+) -> None:
+    assert differing(converted_on(in_loopback(engine), folder, "shapes"), direct["shapes"]) == []
+
+
+def test_a_killed_worker_ends_the_job_loudly_or_not_at_all(engine: RunningEngine, tmp_path: Path) -> None:
+    """A run that ended is finished by DirectRunner with --resume, to the bytes of a run of its own."""
+    photos = {f"{number:02}.jpg": jpeg(Image.fromarray(noise(24, 24, number))) for number in range(40)}
+    rows = [("image", "label"), *((name, "ab"[number % 2]) for number, name in enumerate(sorted(photos)))]
+    table = write_table(tmp_path / "data.csv", rows)
+    slow = threading.Event()
+    slow.set()
+
+    def answer(request: Request) -> Answer:
+        return Answer(body=photos[request.path.rpartition("/")[2]], wait=0.2 if slow.is_set() else 0)
+
+    output = tmp_path / "out"
+    staged = output / ".staging" / "shards"
+    with serving(answer) as server:
+        line = ["convert", "--input", str(table), "--images", server.url, "--output", str(output)]
+        line = [sys.executable, "-m", "pipelines.main", *line, "--num_shards", "8", "--read_threads", "1"]
+        with subprocess.Popen(
+            [*line, *engine.flags], cwd=ROOT, text=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+        ) as process:
+            kill_one(engine.workers, lambda: len(list(staged.glob("*.info.json"))) >= 2)
+            _, said = process.communicate(timeout=150)
+        slow.clear()
+        again = {"images": server.url, "num_shards": 8, "read_threads": 1}
+        if process.returncode:
+            assert "error: " in said
+            assert [path.name for path in output.iterdir()] == [".staging"]
+            convert(str(table), output, **again, resume=True)
+        found = published(output)
+        shutil.rmtree(output)
+        convert(str(table), output, **again)
+    ours = {name for name in differing(found, published(output)) if name not in ("conversion.json", "report.html")}
+    assert ours == set(), "these two tell whether --resume was given"
