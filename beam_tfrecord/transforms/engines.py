@@ -91,7 +91,17 @@ def _check_absolute(config: ConvertConfig) -> None:
 def _places(config: ConvertConfig) -> list[tuple[str, str]]:
     """The places that workers read and write, with their flags."""
     images = [("--images", config.manifest.images)] if config.manifest.images else []
-    return [("--output", config.output.output), *(("--input", spec.uri) for spec in config.manifest.input), *images]
+    return [
+        ("--output", config.output.output),
+        *(("--input", _without_split(spec.uri)) for spec in config.manifest.input),
+        *images,
+    ]
+
+
+def _without_split(uri: str) -> str:
+    """The place in ``SPLIT=PLACE``, where only that is a place that says by itself where it is."""
+    named, mark, place = uri.partition("=")
+    return place if mark and "/" not in named and is_absolute(place) else uri
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -46,6 +46,8 @@ def test_runners_are_found_under_every_name_that_beam_takes(given: str, name: st
         ("DataflowRunner", CLOUD, {**GS, "output": "/out"}, "--output /out: Dataflow's workers cannot write there"),
         ("DataflowRunner", CLOUD, {**GS, "images": "photos"}, "--images photos: Dataflow's workers cannot read there"),
         ("PortableRunner", POOL, {"input": "a.csv", "output": "/out"}, "--input a.csv: workers have another working"),
+        ("PortableRunner", POOL, {"input": "train=a.csv", "output": "/out"}, "--input train=a.csv: workers have"),
+        ("DataflowRunner", CLOUD, {**GS, "input": "a=/x.csv"}, "--input /x.csv: Dataflow's workers cannot read there"),
         ("FlinkRunner", ["--flink_master=h:1"], {"input": "/a.csv", "output": "out"}, "--output out: workers have"),
     ],
 )
@@ -62,6 +64,8 @@ def test_what_an_engine_lacks_is_told_before_anything_is_read(
     [
         ("DirectRunner", [], {"input": "a.csv", "output": "out"}),
         ("DataflowRunner", CLOUD, GS),
+        ("DataflowRunner", CLOUD, {**GS, "input": "train=gs://b/rows.csv"}),
+        ("PortableRunner", POOL, {"input": "validation=/held out.csv", "output": "/out"}),
         ("PortableRunner", POOL, {"input": "/a.csv", "output": "/out"}),
         ("PortableRunner", [POOL[0], "--environment_type=LOOPBACK"], {"input": "a.csv", "output": "out"}),
         ("PrismRunner", [], {"input": "a.csv", "output": "out"}),

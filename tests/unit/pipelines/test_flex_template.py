@@ -71,7 +71,7 @@ def without_false(value: Any) -> Any:
 def test_each_flag_of_a_conversion_is_a_parameter_and_each_parameter_a_flag() -> None:
     parser = convert.make_parser()
     ours = {action.dest for action in parser._actions} - {"help", "plan", "quiet", "json", "no_wait"}
-    beams = {action.dest for action in make_beam_parser([])._actions}
+    beams = {action.dest for action in make_beam_parser()._actions}
     assert ours <= set(PARAMETERS)
     assert set(PARAMETERS) - ours <= beams
     assert len(PARAMETERS) == len(metadata()["parameters"])
