@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import heapq
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -23,6 +24,7 @@ from beam_tfrecord.planning.blocks import REJECTS, BlockItem, pack_entry
 from beam_tfrecord.splits import order_hash, split_by_ratio, split_hash, split_thresholds
 
 SKETCH_LIMIT = 4_000_000  # hashes of 8 bytes that are kept exactly; above it hashes are even enough by themselves
+STRATA_LIMIT = 16_000_000  # rows of all classes together whose pairs of hashes are kept exactly, for --stratify
 SAMPLE_SIZE = 128  # images whose sizes estimate the size of a record
 SHOWN_PROBLEMS = 5
 
@@ -74,6 +76,9 @@ def merge_sketches(sketches: Iterable[HashSketch]) -> HashSketch:
     return HashSketch(count, b"".join(kept) if exact else None)
 
 
+Strata = tuple[HashSketch, HashSketch]  # split hashes and order hashes of one class
+
+
 class SizeSample(NamedTuple):
     """An image whose size is looked up, or a mask whose depth is.
 
@@ -105,7 +110,7 @@ class Survey:
     has_sequences: bool = False
     labels: Mapping[str, int] = field(default_factory=dict)
     orders: Mapping[str | None, HashSketch] = field(default_factory=dict)
-    strata: Mapping[str, tuple[HashSketch, HashSketch]] = field(default_factory=dict)
+    strata: Mapping[str, Strata] = field(default_factory=dict)
     sample: tuple[SizeSample, ...] = ()
     problems: tuple[Finding, ...] = ()
     reject_codes: Mapping[str, int] = field(default_factory=dict)
@@ -119,6 +124,12 @@ class Survey:
         """Rows that could not become entries."""
         return sum(self.reject_codes.values())
 
+    @property
+    def num_hashes(self) -> int:
+        """How many hashes are held: what decides the size of the survey."""
+        sketches = itertools.chain(self.orders.values(), *self.strata.values())
+        return sum(sketch.count for sketch in sketches if sketch.hashes is not None)
+
 
 def merge_surveys(surveys: Iterable[Survey]) -> Survey:
     """One survey of everything that several surveys saw."""
@@ -127,7 +138,7 @@ def merge_surveys(surveys: Iterable[Survey]) -> Survey:
     codes: Counter[str] = Counter()
     inputs: Counter[int] = Counter()
     orders: dict[str | None, list[HashSketch]] = {}
-    strata: dict[str, list[tuple[HashSketch, HashSketch]]] = {}
+    strata: dict[str, list[Strata]] = {}
     pictures_with: Counter[str] = Counter()
     for part in parts:
         pictures_with.update(part.pictures_with)
@@ -148,10 +159,12 @@ def merge_surveys(surveys: Iterable[Survey]) -> Survey:
         has_sequences=any(part.has_sequences for part in parts),
         labels=dict(labels),
         orders={split: merge_sketches(sketches) for split, sketches in orders.items()},
-        strata={
-            stratum: (merge_sketches(p[0] for p in pairs), merge_sketches(p[1] for p in pairs))
-            for stratum, pairs in strata.items()
-        },
+        strata=_within_limit(
+            {
+                stratum: (merge_sketches(p[0] for p in pairs), merge_sketches(p[1] for p in pairs))
+                for stratum, pairs in strata.items()
+            }
+        ),
         sample=_sampled(item for part in parts for item in part.sample),
         problems=first_findings(finding for part in parts for finding in part.problems),
         reject_codes=dict(codes),
@@ -163,6 +176,24 @@ def merge_surveys(surveys: Iterable[Survey]) -> Survey:
             for kind in sorted({kind for part in parts for kind in part.masks})
         },
     )
+
+
+def _within_limit(strata: Mapping[str, Strata]) -> dict[str, Strata]:
+    """The hashes of all classes where they are few enough together, else those of the small classes only.
+
+    A class is given up when it has more than its even share of the limit. Numbers of rows and of classes only grow when
+    surveys are added up, so what is given up on the way would be given up at the end as well: no order can show.
+    """
+    if sum(units.count for units, _ in strata.values()) <= STRATA_LIMIT:
+        return dict(strata)
+    return {
+        name: pair if pair[0].count * len(strata) <= STRATA_LIMIT else (_counted(pair[0]), _counted(pair[1]))
+        for name, pair in strata.items()
+    }
+
+
+def _counted(sketch: HashSketch) -> HashSketch:
+    return HashSketch(sketch.count, None)
 
 
 def _sampled(items: Iterable[SizeSample]) -> tuple[SizeSample, ...]:

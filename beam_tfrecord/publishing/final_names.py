@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
 from beam_tfrecord.elements import ShardInfo
 from beam_tfrecord.errors import BeamTfrecordError
 from beam_tfrecord.metadata import CONVERSION, DATASET_INFO
+from beam_tfrecord.publishing.side_by_side import side_by_side
 from beam_tfrecord.report import build_report
 from beam_tfrecord.storage import Storage, name_of
 from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_name, shard_name
@@ -111,8 +113,7 @@ def publish_moves(
         write_publication(storage, output, Publication(token, tuple(sorted(names | going))))
     storage.delete([f"{output}/{DATASET_INFO}"])
     storage.delete(f"{output}/{name}" for name in sorted(going - {DATASET_INFO}))
-    for staged, name in moved:
-        storage.rename(staged, f"{output}/{name}")
+    deque(side_by_side(lambda move: storage.rename(move[0], f"{output}/{move[1]}"), moved, output, storage), maxlen=0)
     for name in sorted(set(files) - {DATASET_INFO}):
         storage.write_bytes(f"{output}/{name}", files[name])
     if not has_report:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from beam_tfrecord.elements import Finding, ShardInfo
+from beam_tfrecord.publishing.repeated_hashes import IN_MEMORY, repeated_hashes
+from beam_tfrecord.publishing.side_by_side import side_by_side
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.writing.staging import read_lines, staged_shard
 
@@ -14,27 +16,31 @@ STAGE = "publish"
 HEX_DIGITS = 16
 
 
-def find_copies(infos: Sequence[ShardInfo], output: str, storage: Storage) -> list[Finding]:
+def find_copies(infos: Sequence[ShardInfo], output: str, storage: Storage, in_memory: int = IN_MEMORY) -> list[Finding]:
     """A warning for every record whose image occurred before: ``split_leak`` across splits, else ``duplicate_content``.
 
-    Records of one id are copies on purpose (they are told as ``duplicate_id``) and give no warning here.
+    Records of one id are copies on purpose (they are told as ``duplicate_id``) and give no warning here. Memory grows
+    with the number of warnings, not of records: more than ``in_memory`` hashes wait in temporary files.
     """
     shards = [info for info in infos if info.num_records]
-    hashes = [np.fromiter(_hashes(info, output, storage), np.uint64) for info in shards]
-    if not hashes:
-        return []
-    values, counts = np.unique(np.concatenate(hashes), return_counts=True)
-    repeated = set(values[counts > 1].tolist())
+    hashes = side_by_side(lambda info: np.fromiter(_hashes(info, output, storage), np.uint64), shards, output, storage)
+    if sum(info.num_records for info in shards) > in_memory:
+        repeated = repeated_hashes(hashes, in_memory)
+    else:
+        known = list(hashes)
+        repeated = repeated_hashes(known, in_memory)
+        wanted = np.array(sorted(repeated), np.uint64)
+        shards = [info for info, own in zip(shards, known, strict=True) if np.isin(own, wanted).any()]
     if not repeated:
         return []
+
+    def copies_in(info: ShardInfo) -> list[tuple[int, str, str]]:
+        return [item for item in _items(info, output, storage) if item[0] in repeated]
+
     first: dict[int, tuple[str, str, str]] = {}
     findings = []
-    for info, own in zip(shards, hashes, strict=True):
-        if not np.isin(own, list(repeated)).any():
-            continue
-        for content, origin, uri in _items(info, output, storage):
-            if content not in repeated:
-                continue
+    for info, copies in zip(shards, side_by_side(copies_in, shards, output, storage), strict=True):
+        for content, origin, uri in copies:
             split, other, other_uri = first.setdefault(content, (info.split, origin, uri))
             if (origin, uri) == (other, other_uri) or (uri == other_uri and split == info.split):
                 continue

@@ -6,6 +6,7 @@ sees a part of a dataset. Everything here may run twice (a retried step) with th
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -35,6 +36,7 @@ from beam_tfrecord.publishing.final_names import (
     write_report,
 )
 from beam_tfrecord.publishing.leaks import find_copies
+from beam_tfrecord.publishing.side_by_side import side_by_side
 from beam_tfrecord.publishing.summary import Summary, read_summary
 from beam_tfrecord.storage import Storage, name_of, public_uri
 from beam_tfrecord.writing.records import record_specs
@@ -123,13 +125,13 @@ def finding_key(finding: Finding) -> tuple[Any, ...]:
 
 def read_findings(infos: Iterable[ShardInfo], kind: str, output: str, storage: Storage) -> list[Finding]:
     """The rejects or warnings of all shards, in the order of the input."""
-    findings: list[Finding] = []
-    for info in infos:
-        counts = info.rejected if kind == "rejects" else info.warnings
-        if counts:
-            uri = staged_shard(output, info.split, info.index).of(kind)
-            findings += read_finding_lines(read_lines(storage, uri), uri)
-    return sorted(findings, key=finding_key)
+    uris = [
+        staged_shard(output, info.split, info.index).of(kind)
+        for info in infos
+        if (info.rejected if kind == "rejects" else info.warnings)
+    ]
+    found = side_by_side(lambda uri: list(read_finding_lines(read_lines(storage, uri), uri)), uris, output, storage)
+    return sorted(itertools.chain.from_iterable(found), key=finding_key)
 
 
 def _added_up(infos: Iterable[ShardInfo], name: str) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 import apache_beam as beam
@@ -11,7 +12,7 @@ from beam_tfrecord.manifests.base import Source
 from beam_tfrecord.planning.blocks import pack_block, unpack_block
 from beam_tfrecord.planning.dataset_plan import DatasetPlan, plan_dataset
 from beam_tfrecord.planning.mask_depth import deep_kinds
-from beam_tfrecord.planning.survey import Survey, merge_surveys
+from beam_tfrecord.planning.survey import SKETCH_LIMIT, Survey, merge_surveys
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.counters import RetryCounts
 from beam_tfrecord.transforms.reading import Block
@@ -28,10 +29,15 @@ class CombineSurveys(beam.CombineFn):
 
     def add_input(self, accumulator: list[Survey], element: Survey) -> list[Survey]:
         accumulator.append(element)
-        return self.compact(accumulator) if len(accumulator) >= MERGE_EVERY else accumulator
+        if len(accumulator) >= MERGE_EVERY or sum(part.num_hashes for part in accumulator[1:]) > SKETCH_LIMIT:
+            return self.compact(accumulator)
+        return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[list[Survey]]) -> list[Survey]:
-        return [survey for accumulator in accumulators for survey in accumulator]
+        merged: list[Survey] = []
+        for survey in itertools.chain.from_iterable(accumulators):  # as they arrive: together they may be gigabytes
+            merged = self.add_input(merged, survey)
+        return merged
 
     def compact(self, accumulator: list[Survey]) -> list[Survey]:
         return [merge_surveys(accumulator)]
