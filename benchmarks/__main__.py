@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-import shutil
 import statistics
 import sys
 import tempfile
@@ -17,11 +16,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks import data
-from benchmarks.cases import PRODUCT, SPEED, Case, Program, convert
+from benchmarks.cases import PRODUCT, SPEED, Case, convert
 from benchmarks.latency import measure_latency
 from benchmarks.process import Measured, measure
 from benchmarks.quality import resize_quality
 from benchmarks.scaling import measure_growth, measure_memory, measure_rows
+from benchmarks.whole_run import run
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -110,17 +110,6 @@ def run_case(case: Case, root: Path, scratch: Path, repeat: int, *, quick: bool)
         print(f"  {name:28} {wall:7.2f} s   cpu {cpu:7.2f} s   {peak / 2**20:6.0f} MiB   x{wall / ours:5.2f}{goal}")
     sys.stdout.flush()
     return rows
-
-
-def run(program: Program, source: Path, output: Path, expected: int) -> Measured:
-    """One run into an empty folder. Raises ValueError when an item is missing afterwards."""
-    shutil.rmtree(output, ignore_errors=True)
-    measured = measure(program.command(source, output), ROOT)
-    done = program.count(measured.output.splitlines()[-1], output)
-    if done != expected:
-        raise ValueError(f"{program.name} did {done} of {expected} items")
-    shutil.rmtree(output, ignore_errors=True)
-    return measured
 
 
 def as_dataset(source: Path, output: Path) -> Path:

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import csv
-import shutil
 import time
 from pathlib import Path
 
 from benchmarks import data
 from benchmarks.cases import convert
-from benchmarks.process import Measured, measure
+from benchmarks.process import Measured
+from benchmarks.whole_run import run
 
-ROOT = Path(__file__).resolve().parent.parent
 MEBI = 2**20
 
 
 def converted(source: Path, scratch: Path, expected: int, *options: str) -> Measured:
     """One conversion with nothing dropped."""
-    output = scratch / "output"
-    shutil.rmtree(output, ignore_errors=True)
-    program = convert(*options)
-    measured = measure(program.command(source, output), ROOT)
-    done = program.count(measured.output.splitlines()[-1], output)
-    if done != expected:
-        raise ValueError(f"{done} of {expected} items were written")
-    shutil.rmtree(output, ignore_errors=True)
-    return measured
+    return run(convert(*options), source, scratch / "output", expected)
 
 
 def measure_memory(root: Path, scratch: Path, *, quick: bool) -> dict[str, float]:
