@@ -51,13 +51,14 @@ def convert(
     """
     from beam_tfrecord.publishing.summary import read_summary
     from beam_tfrecord.transforms.dataset import ConvertDataset
-    from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
+    from beam_tfrecord.transforms.running import is_one_process, make_options, make_pipeline, run_watched
 
     rows = table_rows(input)
     places: dict[str, Any] = {"input": input} if rows is None else {"rows": rows}
     job = prepare(**places, output=str(output), **options)
-    pipeline = make_pipeline(make_options(pipeline_options), job.config)
-    _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
+    beam_options = make_options(pipeline_options)
+    pipeline = make_pipeline(beam_options, job.config)
+    _ = pipeline | "ConvertDataset" >> ConvertDataset(job, with_helpers=is_one_process(beam_options))
     run_watched(pipeline)
     return read_summary(job.config.output.output, Storage.for_run(job.config.run))
 

@@ -290,6 +290,14 @@ class OutputConfig(ConfigSection):
 class RunConfig(ConfigSection):
     """How fast, never what: nothing here changes a byte of the result."""
 
+    processes: int | None = option(
+        None,
+        "processes that write shards at a time, of a job on this machine (default: one for each core where images are "
+        "small, else one, whose threads use all cores)",
+        parse=parse_positive,
+        metavar="N",
+        decides_bytes=False,
+    )
     read_threads: int | None = option(
         None,
         "images that are read at a time in each worker process",

@@ -30,6 +30,7 @@ def packed_quickly(kind: Element) -> Element:
     return kind
 
 
+@packed_quickly
 @dataclass(frozen=True, slots=True)
 class Row:
     """One item as its manifest spells it.

@@ -16,12 +16,14 @@ from beam_tfrecord.metadata.labels import name_of_line
 from beam_tfrecord.planning.dataset_plan import DatasetPlan, plan_dataset
 from beam_tfrecord.planning.mask_depth import deep_kinds
 from beam_tfrecord.planning.survey import BlockBuilder, Survey, merge_surveys
-from beam_tfrecord.storage import Storage, name_of
+from beam_tfrecord.storage import Storage, name_of, scheme_of
 from beam_tfrecord.tfrecord import parse_shard_name
 from beam_tfrecord.writing.array_record_files import check_array_record
 from beam_tfrecord.writing.staging import read_publication, staging_folder
 
 SURVEY_ITEMS = 20_000
+MANY_ROWS = 5_000
+SHORT_ROW = 40  # bytes of a row of a manifest
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,21 @@ def prepare_job(config: ConvertConfig, storage: Storage, rows: Sequence[Mapping[
         check_array_record()
     sources = (describe_rows(rows, config.manifest),) if rows is not None else describe_inputs(storage, config.manifest)
     return Job(config, tuple(sources), read_labels(config, storage))
+
+
+def has_many_rows(job: Job, storage: Storage) -> bool:
+    """Whether the inputs look like some thousand rows or more: a guess that is made at once, and nothing but speed
+    depends on it."""
+    return any(_is_long(source, storage) for source in job.sources)
+
+
+def _is_long(source: Source, storage: Storage) -> bool:
+    if scheme_of(source.uri) not in ("", "file"):
+        return False
+    known = source.details.get("images") or len(source.rows)
+    if known:
+        return bool(known >= MANY_ROWS)
+    return storage.is_file(source.uri) and storage.size(source.uri) >= MANY_ROWS * SHORT_ROW
 
 
 def _without_slash(uri: str) -> str:

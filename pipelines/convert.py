@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.job import Job, check_folder, clear_output, plan_job, prepare_job
+from beam_tfrecord.helpers import helpers_wanted, start_in_advance
+from beam_tfrecord.job import Job, check_folder, clear_output, has_many_rows, plan_job, prepare_job
 from beam_tfrecord.storage import Storage, public_uri
 from pipelines.exits import DONE, FAILED, WITHHELD, guarded
 from pipelines.options import (
@@ -38,6 +39,9 @@ EXAMPLES = """examples:
   beam-tfrecord convert --input gs://bucket/labels.csv --output gs://bucket/out --runner DataflowRunner ...
 
 Flags that are not listed go to Beam (--runner, --direct_num_workers, --project ...)."""
+
+# What helpers of a local job will need.
+HELPER_MODULES = ("beam_tfrecord.planning.block_reading", "beam_tfrecord.writing.crew")
 
 
 def make_parser(prog: str = "beam-tfrecord convert") -> ArgumentParser:
@@ -134,12 +138,15 @@ def show_plan(job: Job, storage: Storage, terminal: TerminalOptions) -> int:
 def run(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
     """Run the conversion on the runner that the flags name, and tell how it ended."""
     config, manifest = job.config, job.config.manifest
+    if not beam_flags and has_many_rows(job, Storage.for_run(config.run)):
+        # They are ready when Beam is.
+        start_in_advance(helpers_wanted(config.run.processes), HELPER_MODULES)
     places = [config.output.output, manifest.images or "", *(source.uri for source in job.sources)]
     options = load_beam(beam_flags, places)
     from beam_tfrecord.publishing.summary import read_summary
     from beam_tfrecord.transforms.dataflow import runs_nothing
     from beam_tfrecord.transforms.dataset import ConvertDataset
-    from beam_tfrecord.transforms.running import make_pipeline, submit
+    from beam_tfrecord.transforms.running import is_one_process, make_pipeline, submit
 
     started = time.monotonic()
     if runs_nothing(options) or terminal.no_wait:
@@ -149,7 +156,7 @@ def run(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
         if runs_nothing(options):
             return tell_prepared(options, job, terminal)
         return tell_submitted(result, options, job, terminal)
-    run_shown(ConvertDataset(job), options, Shown(terminal.quiet), config)
+    run_shown(ConvertDataset(job, with_helpers=is_one_process(options)), options, Shown(terminal.quiet), config)
     summary = read_summary(job.config.output.output, Storage.for_run(config.run))
     seconds = time.monotonic() - started
     if not terminal.quiet:

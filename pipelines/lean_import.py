@@ -17,6 +17,8 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from beam_tfrecord.helpers import GARBAGE_THRESHOLD
+
 OPTIONAL_OF_BEAM = (
     "IPython",
     "apitools",
@@ -98,5 +100,6 @@ def collection_paused() -> Iterator[None]:
         yield
     finally:
         gc.freeze()
+        gc.set_threshold(GARBAGE_THRESHOLD)
         if was_enabled:
             gc.enable()

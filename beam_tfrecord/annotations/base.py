@@ -156,6 +156,11 @@ class AnnotationKind(ABC, Generic[Value]):
         """The value in the frame of the stored image, checked. Raises AnnotationError."""
         return value
 
+    @classmethod
+    def has_place(cls) -> bool:
+        """Whether the stored image can change a value of this kind, or what is told of it."""
+        return cls.place is not AnnotationKind.place or cls.exceptions is not AnnotationKind.exceptions
+
     @abstractmethod
     def features(self, value: Value | None, schema: Schema) -> dict[str, Feature]:
         """Features by final key. None gives the empty lists of an entry without this annotation."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from beam_tfrecord.geometry import PixelFrame
 
 
-@dataclass(frozen=True, slots=True)
-class StoredImage:
+class StoredImage(NamedTuple):
     """A checked image.
 
     data: encoded bytes, or raw pixels (row-major HWC, little-endian). format: ``jpeg``, ``png`` or ``raw``. height,

@@ -57,7 +57,12 @@ class FolderFormat(ManifestFormat):
 
     def _source(self, uri: str, split: str | None, layout: Layout, seen: _Seen) -> Source:
         only_data = sorted("/".join(folder) for folder in seen.data - seen.images.keys() if layout.fits(folder))
-        details = {"layout": layout.to_details(), "found": str(layout), "only_data": only_data}
+        details = {
+            "layout": layout.to_details(),
+            "found": str(layout),
+            "only_data": only_data,
+            "images": sum(seen.images.values()),
+        }
         return Source(uri, self.name, split, uri, details=details)
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from beam_tfrecord.annotations import KINDS
 from beam_tfrecord.elements import Entry, Finding, RejectedRow
@@ -16,8 +17,7 @@ from beam_tfrecord.splits import HASH_RANGE, order_hash
 STAGE = "plan"
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """An item of a shard in its place.
 
     payload: the packed entry. source: number of its input. occurrence: 0, or more for the copies of an id. reject: set

@@ -61,6 +61,11 @@ class DatasetPlan:
     straddling: Mapping[int, str] = field(default_factory=dict)
     record_bytes: float = 0.0
 
+    @property
+    def num_shards(self) -> int:
+        """Shards of all splits, the one of rejects included."""
+        return sum(split.num_shards for split in self.splits.values())
+
     def place(self, item: BlockItem, config: ConvertConfig) -> tuple[str, int]:
         """(split, shard) of a block item."""
         split = item.split

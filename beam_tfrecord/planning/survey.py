@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from beam_tfrecord.annotations import KINDS
 from beam_tfrecord.config import DEFAULT_SPLIT, SplitConfig
 from beam_tfrecord.elements import Entry, Finding, Member, RejectedRow
 from beam_tfrecord.planning.blocks import REJECTS, BlockItem, pack_entry
-from beam_tfrecord.splits import order_hash, split_by_ratio, split_hash, split_thresholds
+from beam_tfrecord.splits import HASH_RANGE, order_hash, split_by_ratio, split_hash, split_thresholds
 
 SKETCH_LIMIT = 4_000_000  # hashes of 8 bytes that are kept exactly; above it hashes are even enough by themselves
 STRATA_LIMIT = 16_000_000  # rows of all classes together whose pairs of hashes are kept exactly, for --stratify
@@ -229,6 +229,7 @@ class BlockBuilder:
         self._orders: dict[str | None, list[int]] = {}
         self._strata: dict[str, tuple[list[int], list[int]]] = {}
         self._sample: list[SizeSample] = []
+        self._sample_end = HASH_RANGE  # orders from here on cannot be in the sample any more
         self._masks: dict[str, list[SizeSample]] = {}
         self._pictures = 0
         self._pictures_with: Counter[str] = Counter()
@@ -248,7 +249,8 @@ class BlockBuilder:
         seed = self._config.seed
         order = entry.rank if entry.rank is not None else order_hash(seed, entry.id)
         labels = self._labels_of(entry)
-        self._labels.update(labels)
+        for label in labels:
+            self._labels[label] += 1
         stratum, unit, split = "", 0, entry.split
         if split is None and self._config.splits:
             unit = split_hash(seed, entry.group if entry.group is not None else entry.id)
@@ -277,31 +279,37 @@ class BlockBuilder:
 
     def _labels_of(self, entry: Entry) -> list[str]:
         labels: list[str] = []
-        for annotations in (entry.annotations, *(frame.annotations for frame in entry.frames)):
+        for annotations in _annotations_of(entry):
             for name, value in annotations.items():
                 labels.extend(KINDS[name].labels(value))
         return labels
 
     def _see(self, entry: Entry, order: int) -> None:
         self._facets.update(entry.kinds)
-        for annotations in (entry.annotations, *(frame.annotations for frame in entry.frames)):
-            self._pictures_with.update(annotations.keys())
+        for annotations in _annotations_of(entry):
             for name, value in annotations.items():
-                self._facets.update(KINDS[name].facets(value))
-                for uri, member in KINDS[name].masks(value):
+                kind = KINDS[name]
+                self._pictures_with[name] += 1
+                self._facets.update(kind.facets(value))
+                for uri, member in kind.masks(value):
                     self._sample_mask(name, SizeSample(order, uri, member))
         self._pictures += len(entry.frames) or 1
         if entry.frames:
             self._kinds_of_item.add("sequence")
-            first = entry.frames[0]
-            self._sample.append(SizeSample(order, first.uri, first.member))
+            self._sample_size(order, entry.frames[0].uri, entry.frames[0].member)
         elif entry.uri is not None:
             self._kinds_of_item.add("image")
-            self._sample.append(SizeSample(order, entry.uri, entry.member))
+            self._sample_size(order, entry.uri, entry.member)
         else:
             self._kinds_of_item.add("table")
+
+    def _sample_size(self, order: int, uri: str, member: Member | None) -> None:
+        if order > self._sample_end:
+            return
+        self._sample.append(SizeSample(order, uri, member))
         if len(self._sample) > 8 * SAMPLE_SIZE:
             self._sample = list(_sampled(self._sample))
+            self._sample_end = self._sample[-1].order
 
     def _sample_mask(self, kind: str, mask: SizeSample) -> None:
         masks = self._masks.setdefault(kind, [])
@@ -330,6 +338,13 @@ class BlockBuilder:
             pictures_with=dict(self._pictures_with),
             masks={kind: _sampled(masks) for kind, masks in self._masks.items()},
         )
+
+
+def _annotations_of(entry: Entry) -> Iterable[Mapping[str, Any]]:
+    """Those of the entry and of each of its frames."""
+    if not entry.frames:
+        return (entry.annotations,)
+    return (entry.annotations, *(frame.annotations for frame in entry.frames))
 
 
 def _sketch(hashes: list[int]) -> HashSketch:

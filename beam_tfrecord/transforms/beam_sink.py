@@ -26,7 +26,7 @@ from beam_tfrecord.tfrecord import read_records
 from beam_tfrecord.transforms.counters import EngineProgress, RetryCounts, count_shard
 from beam_tfrecord.transforms.planning import PlaceEntries, ShardKey
 from beam_tfrecord.transforms.reading import ReadBlocks
-from beam_tfrecord.transforms.shards import default_threads
+from beam_tfrecord.writing.crew import threads_for
 from beam_tfrecord.writing.shards import ShardWriter
 from beam_tfrecord.writing.staging import staging_folder
 
@@ -53,7 +53,7 @@ class _EncodeShard(beam.DoFn):
         self._job = job
         self._plan = plan
         self._storage = storage
-        self._threads = default_threads(job.config, plan)
+        self._threads = threads_for(job.config, plan)
         self._retries = RetryCounts(storage)
         self._pool: ThreadPoolExecutor | None = None
 

@@ -32,14 +32,19 @@ class EngineProgress:
     def add(self, records: int, rejects: int, bytes_read: int) -> None:
         """Count finished items."""
         self.here.add(records, rejects, bytes_read)
-        for name, amount in (
-            ("rows", records + rejects),
-            ("records_written", records),
-            ("rejected", rejects),
-            ("bytes_read", bytes_read),
-        ):
-            if amount:
-                count(name, amount)
+        count_items(records, rejects, bytes_read)
+
+
+def count_items(records: int, rejects: int, bytes_read: int) -> None:
+    """Count finished items."""
+    for name, amount in (
+        ("rows", records + rejects),
+        ("records_written", records),
+        ("rejected", rejects),
+        ("bytes_read", bytes_read),
+    ):
+        if amount:
+            count(name, amount)
 
 
 def count_shard(info: ShardInfo, times: WorkTimes | None = None) -> None:

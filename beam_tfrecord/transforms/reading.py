@@ -3,63 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import apache_beam as beam
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Entry, RejectedRow
-from beam_tfrecord.entries import EntryParser
+from beam_tfrecord.helpers import helpers_wanted
 from beam_tfrecord.manifests import FORMATS
-from beam_tfrecord.manifests.base import Files, Ignored, Piece, Source
-from beam_tfrecord.planning.blocks import pack_block
-from beam_tfrecord.planning.survey import BlockBuilder, Survey
+from beam_tfrecord.manifests.base import Files, Ignored, Source
+from beam_tfrecord.planning.block_reading import Block, NumberedPiece, read_blocks, read_entries
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.counters import RetryCounts
-
-BLOCK_ITEMS = 16_384  # some megabytes; the more, the fewer elements each of them becomes when it is cut by shard
-
-
-@dataclass(frozen=True)
-class NumberedPiece:
-    """A piece and the number of its source among the inputs."""
-
-    number: int
-    piece: Piece
-
-
-@dataclass(frozen=True)
-class Block:
-    """Packed entries, and what a survey needs of them."""
-
-    packed: bytes
-    survey: Survey
 
 
 def split_source(number: int, source: Source, files: Files) -> Iterator[NumberedPiece]:
     """The parts of a source that can be read independently."""
     for piece in FORMATS[source.format].pieces(files, source):
         yield NumberedPiece(number, piece)
-
-
-def read_entries(piece: Piece, config: ConvertConfig, files: Files) -> Iterator[Entry | RejectedRow | Ignored]:
-    """The entries of a piece, and the rejects for rows that cannot become one."""
-    items = FORMATS[piece.source.format].rows(files, piece, config.manifest)
-    return EntryParser(piece.source, config, files.join).parse(items)
-
-
-def read_blocks(numbered: NumberedPiece, config: ConvertConfig, files: Files) -> Iterator[Block]:
-    """The entries of a piece in blocks, each with its survey."""
-    builder = BlockBuilder(config.splits, numbered.number)
-    for entry in read_entries(numbered.piece, config, files):
-        if isinstance(entry, Ignored):
-            builder.ignore(entry.count)
-            continue
-        builder.add(entry)
-        if len(builder.items) >= BLOCK_ITEMS:
-            yield Block(pack_block(builder.items), builder.survey())
-            builder.reset()
-    yield Block(pack_block(builder.items), builder.survey())
 
 
 class _SplitSource(beam.DoFn):
@@ -87,13 +47,14 @@ class _ReadEntries(beam.DoFn):
 
 
 class _ReadBlocks(beam.DoFn):
-    def __init__(self, config: ConvertConfig, storage: Storage) -> None:
+    def __init__(self, config: ConvertConfig, storage: Storage, with_helpers: bool) -> None:
         self._config = config
         self._storage = storage
+        self._helpers = helpers_wanted(config.run.processes) if with_helpers else 0
         self._retries = RetryCounts(storage)
 
     def process(self, element: NumberedPiece) -> Iterable[Block]:
-        yield from read_blocks(element, self._config, self._storage)
+        yield from read_blocks(element, self._config, self._storage, self._helpers)
         self._retries.tell()
 
 
@@ -137,17 +98,24 @@ class ReadManifest(beam.PTransform):
 
 
 class ReadBlocks(beam.PTransform):
-    """Entries of all inputs in packed blocks, each with its survey: PBegin -> PCollection[Block]."""
+    """Entries of all inputs in packed blocks, each with its survey: PBegin -> PCollection[Block].
 
-    def __init__(self, config: ConvertConfig, sources: Sequence[Source], storage: Storage) -> None:
+    with_helpers: the worker may start processes beside it; true only where the whole job runs in one process.
+    """
+
+    def __init__(
+        self, config: ConvertConfig, sources: Sequence[Source], storage: Storage, *, with_helpers: bool = False
+    ) -> None:
         super().__init__()
+        self._with_helpers = with_helpers
         self._config = config
         self._sources = tuple(sources)
         self._storage = storage
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[Block]:
+        read = _ReadBlocks(self._config, self._storage, self._with_helpers)
         return (
             root
             | "SplitManifests" >> SplitManifests(self._sources, self._storage)
-            | "ReadBlocks" >> beam.ParDo(_ReadBlocks(self._config, self._storage)).with_output_types(Block)
+            | "ReadBlocks" >> beam.ParDo(read).with_output_types(Block)
         )

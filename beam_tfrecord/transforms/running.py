@@ -16,6 +16,7 @@ import grpc
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import (
+    DirectOptions,
     PipelineOptions,
     PortableOptions,
     SetupOptions,
@@ -89,6 +90,12 @@ def quiet_runner() -> None:
 def is_local(options: PipelineOptions) -> bool:
     """Whether the job runs in this process (or in processes that it starts)."""
     return find_engine(options).is_local
+
+
+def is_one_process(options: PipelineOptions) -> bool:
+    """Whether all of the job runs in this process, one bundle after another."""
+    direct = options.view_as(DirectOptions)
+    return is_local(options) and direct.direct_num_workers == 1 and direct.direct_running_mode == "in_memory"
 
 
 def make_pipeline(options: PipelineOptions, config: ConvertConfig | None = None) -> Pipeline:

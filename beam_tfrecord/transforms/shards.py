@@ -2,84 +2,90 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.transforms.display import DisplayDataItem
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import ShardInfo
 from beam_tfrecord.images.memory import keep_large_buffers
-from beam_tfrecord.planning.blocks import unpack_block
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.storage import Storage, public_uri
-from beam_tfrecord.transforms.counters import EngineProgress, RetryCounts, count_shard
+from beam_tfrecord.transforms.counters import EngineProgress, RetryCounts, count_items, count_shard
 from beam_tfrecord.transforms.planning import ShardKey
+from beam_tfrecord.writing.crew import ShardCrew, ShardTask, WriteShard, WrittenShard, helpers_for, threads_for
 from beam_tfrecord.writing.progress import PROGRESS
-from beam_tfrecord.writing.shards import ShardWriter, has_latency
-
-REMOTE_THREADS = 32  # reads that wait for an object store at a time
-
-
-def default_threads(config: ConvertConfig, plan: DatasetPlan) -> int:
-    """Threads that read ahead: as many as cores where disks answer at once, many where each read waits."""
-    if config.run.read_threads is not None:
-        return config.run.read_threads
-    if has_latency(plan):
-        return REMOTE_THREADS
-    return max(2, os.cpu_count() or 1)
 
 
 class _WriteShards(beam.DoFn):
-    def __init__(self, config: ConvertConfig, storage: Storage) -> None:
+    def __init__(self, config: ConvertConfig, storage: Storage, with_helpers: bool) -> None:
         self._config = config
         self._storage = storage
-        self._pool: ThreadPoolExecutor | None = None
-        self._threads = 0
+        self._with_helpers = with_helpers
+        self._crew: ShardCrew | None = None
         self._retries = RetryCounts(storage)
 
     def setup(self) -> None:
         keep_large_buffers()
 
     def teardown(self) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
+        if self._crew is not None:
+            self._crew.close()
+            self._crew = None
 
-    def _opened(self, plan: DatasetPlan) -> ThreadPoolExecutor:
-        """The pool, made for the first shard: how many threads it needs depends on where the images are."""
-        if self._pool is None:
-            self._threads = default_threads(self._config, plan)
-            self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="read-ahead")
+    def _opened(self, plan: DatasetPlan) -> ShardCrew:
+        """The crew, made for the first shard: what it takes depends on where the images are and how large."""
+        if self._crew is None:
+            work = WriteShard(self._config, plan, self._storage, threads_for(self._config, plan))
+            self._crew = ShardCrew(work, helpers_for(self._config, plan) if self._with_helpers else 0, EngineProgress())
             PROGRESS.total = plan.survey.rows
-        return self._pool
+        return self._crew
 
     def process(self, element: tuple[ShardKey, Iterable[bytes]], plan: DatasetPlan) -> Iterable[ShardInfo]:
         (split, index), blocks = element
-        progress = EngineProgress()
-        writer = ShardWriter(self._config, plan, self._storage, self._opened(plan), self._threads, progress)
-        info = writer.write(split, index, (item for block in blocks for item in unpack_block(block)))
-        count_shard(info, writer.times)
+        task = ShardTask(split, index, tuple(blocks))
+        yield from map(self._counted, self._opened(plan).write(task))
+
+    def finish_bundle(self) -> Iterable[WindowedValue]:
+        """Shards that helpers have still been writing; without helpers there are none."""
+        if self._crew is not None:
+            window = GlobalWindow()
+            for written in self._crew.finish():
+                yield WindowedValue(self._counted(written), window.max_timestamp(), [window])
+            if self._with_helpers:  # they are gone to whoever needs them next
+                self.teardown()
+
+    def _counted(self, written: WrittenShard) -> ShardInfo:
+        count_items(*written.by_helper)
+        count_shard(written.info, written.times)
         self._retries.tell()
-        yield info
+        return written.info
 
 
 class WriteShards(beam.PTransform):
     """Staged shards: PCollection[((split, shard), block)] -> PCollection[ShardInfo].
 
     Groups the blocks by shard: the only shuffle of entries, and no pixels in it. Images are read here.
+    with_helpers: the worker may start processes beside it; true only where the whole job runs in one process.
     """
 
     def __init__(
-        self, config: ConvertConfig, plan: beam.PCollection[DatasetPlan], storage: Storage | None = None
+        self,
+        config: ConvertConfig,
+        plan: beam.PCollection[DatasetPlan],
+        storage: Storage | None = None,
+        *,
+        with_helpers: bool = False,
     ) -> None:
         super().__init__()
         self._config = config
         self._plan = plan
         self._storage = storage or Storage()
+        self._with_helpers = with_helpers
 
     def expand(self, placed: beam.PCollection[tuple[ShardKey, bytes]]) -> beam.PCollection[ShardInfo]:
         return (
@@ -87,7 +93,7 @@ class WriteShards(beam.PTransform):
             | "GroupByShard" >> beam.GroupByKey()
             | "WriteShard"
             >> beam.ParDo(
-                _WriteShards(self._config, self._storage), plan=beam.pvalue.AsSingleton(self._plan)
+                _WriteShards(self._config, self._storage, self._with_helpers), plan=beam.pvalue.AsSingleton(self._plan)
             ).with_output_types(ShardInfo)
         )
 

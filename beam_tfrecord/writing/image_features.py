@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from beam_tfrecord.annotations.base import Feature, FeatureSpec, Schema
@@ -13,31 +13,40 @@ ENCODED_NAMES = ("encoded", "format", "height", "width", "channels", "filename",
 RAW_NAMES = ("raw", "format", "height", "width", "channels", "shape", "dtype", "filename", "sha256")
 
 
+# What each of them is made of: (image, filename, sha256) to the feature.
+_MAKERS: dict[str, Callable[[StoredImage, str, str], Feature]] = {
+    "encoded": lambda image, filename, sha256: Feature("bytes", (image.data,)),
+    "raw": lambda image, filename, sha256: Feature("bytes", (image.data,)),
+    "format": lambda image, filename, sha256: Feature("bytes", (image.format.encode(),)),
+    "height": lambda image, filename, sha256: Feature("int64", (image.height,)),
+    "width": lambda image, filename, sha256: Feature("int64", (image.width,)),
+    "channels": lambda image, filename, sha256: Feature("int64", (image.channels,)),
+    "shape": lambda image, filename, sha256: Feature("int64", (image.height, image.width, image.channels)),
+    "dtype": lambda image, filename, sha256: Feature("bytes", (image.dtype.encode(),)),
+    "filename": lambda image, filename, sha256: Feature("bytes", (filename.encode("utf-8", "surrogateescape"),)),
+    "sha256": lambda image, filename, sha256: Feature("bytes", (sha256.encode(),)),
+}
+
+
 def image_feature_names(schema: Schema) -> tuple[str, ...]:
     """What is told of each image, by logical name; the preset may leave some of it out."""
     return tuple(name for name in (RAW_NAMES if schema.raw else ENCODED_NAMES) if name in schema.keys)
 
 
+class ImageFeatures:
+    """Makes the features of stored images under one schema; what depends on the schema alone is looked up once."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._makers = [(schema.keys[name], _MAKERS[name]) for name in image_feature_names(schema)]
+
+    def __call__(self, image: StoredImage, filename: str, sha256: str) -> dict[str, Feature]:
+        """The features by key. sha256: of the image's bytes, in hex."""
+        return {key: make(image, filename, sha256) for key, make in self._makers}
+
+
 def image_format(image: StoredImage) -> str:
     """``format/channels/dtype`` of a stored image, as it is counted."""
     return f"{image.format}/{image.channels}/{image.dtype}"
-
-
-def image_features(image: StoredImage, filename: str, sha256: str, schema: Schema) -> dict[str, Feature]:
-    """The features of a stored image by key. sha256: of its bytes, in hex."""
-    values = {
-        "encoded": Feature("bytes", (image.data,)),
-        "raw": Feature("bytes", (image.data,)),
-        "format": Feature("bytes", (image.format.encode(),)),
-        "height": Feature("int64", (image.height,)),
-        "width": Feature("int64", (image.width,)),
-        "channels": Feature("int64", (image.channels,)),
-        "shape": Feature("int64", (image.height, image.width, image.channels)),
-        "dtype": Feature("bytes", (image.dtype.encode(),)),
-        "filename": Feature("bytes", (filename.encode("utf-8", "surrogateescape"),)),
-        "sha256": Feature("bytes", (sha256.encode(),)),
-    }
-    return {schema.keys[name]: values[name] for name in image_feature_names(schema)}
 
 
 def image_specs(schema: Schema, image_formats: Iterable[str]) -> list[FeatureSpec]:

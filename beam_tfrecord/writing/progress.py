@@ -4,6 +4,18 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class ItemCounts(NamedTuple):
+    """Finished items: records, rejects, and bytes of images read for them."""
+
+    records: int = 0
+    rejects: int = 0
+    bytes_read: int = 0
+
+
+NO_ITEMS = ItemCounts()
 
 
 @dataclass

@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from beam_tfrecord.annotations import KINDS, kinds_of
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Placement, Schema
@@ -17,7 +17,7 @@ from beam_tfrecord.errors import RowError, nearest
 from beam_tfrecord.example import encode_example, encode_sequence_example
 from beam_tfrecord.images import convert_frames, convert_image, place_mask
 from beam_tfrecord.images.stored import StoredImage
-from beam_tfrecord.writing.image_features import digest_of, image_features, image_format, image_specs
+from beam_tfrecord.writing.image_features import ImageFeatures, digest_of, image_format, image_specs
 from beam_tfrecord.writing.statistics import ImageFacts
 from beam_tfrecord.writing.timing import WorkTimes
 
@@ -25,11 +25,10 @@ STAGE = "encode"
 Read = Callable[[str, Member | None], bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedRecord:
+class EncodedRecord(NamedTuple):
     """A serialized record and what there is to tell about it.
 
-    data: of a tf.train.Example or SequenceExample. content: first eight bytes of the sha256 of the stored images, empty
+    data: of a tf.train.Example or SequenceExample. content: eight bytes that tell the stored images from others, empty
     for a table row. labels: every use of a label. changed, warnings: as in StoredImage, but with the item named.
     image_format: ``format/channels/dtype`` of each image. bytes_read: of images. facts: of each stored image.
     exceptions: facets of what is stored otherwise than the schema says, each once.
@@ -46,7 +45,7 @@ class EncodedRecord:
     exceptions: tuple[str, ...] = ()
 
 
-@dataclass
+@dataclass(slots=True)
 class _Notes:
     """What is gathered while one record is made."""
 
@@ -55,7 +54,7 @@ class _Notes:
     warnings: list[Finding] = field(default_factory=list)
     formats: list[str] = field(default_factory=list)
     facts: list[ImageFacts] = field(default_factory=list)
-    digest: Any = field(default_factory=hashlib.sha256)
+    digests: list[str] = field(default_factory=list)
     bytes_read: int = 0
     exceptions: set[str] = field(default_factory=set)
     times: WorkTimes = field(default_factory=WorkTimes)
@@ -73,11 +72,16 @@ class RecordEncoder:
     read: Read
     _of_record: Sequence[AnnotationKind[Any]] = field(init=False, repr=False)
     _of_frame: Sequence[AnnotationKind[Any]] = field(init=False, repr=False)
+    _make_image_features: ImageFeatures = field(init=False, repr=False)
+    _placeless: frozenset[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         of_record, of_frame = split_kinds(self.schema) if self.schema.is_sequence else (kinds_of(self.schema), [])
         object.__setattr__(self, "_of_record", of_record)
         object.__setattr__(self, "_of_frame", of_frame)
+        object.__setattr__(self, "_make_image_features", ImageFeatures(self.schema))
+        placeless = frozenset(name for name, kind in KINDS.items() if not kind.has_place())
+        object.__setattr__(self, "_placeless", placeless)
 
     def encode(self, entry: Entry, occurrence: int = 0, times: WorkTimes | None = None) -> EncodedRecord:
         """The record of an entry. Raises ElementError.
@@ -102,7 +106,7 @@ class RecordEncoder:
             data = encode_example(self._example(entry, source_id, notes))
         return EncodedRecord(
             data=data,
-            content=notes.digest.digest()[:8] if notes.formats else b"",
+            content=_content(notes.digests),
             labels=tuple(notes.labels),
             changed=tuple(notes.changed),
             warnings=tuple(notes.warnings),
@@ -175,20 +179,20 @@ class RecordEncoder:
 
     def _image_features(self, image: StoredImage, item: Entry | Frame, notes: _Notes) -> dict[str, Feature]:
         sha256 = digest_of(image)
-        notes.digest.update(sha256.encode())
+        notes.digests.append(sha256)
         notes.changed.extend(image.changed)
         notes.formats.append(image_format(image))
         notes.facts.append(ImageFacts(image.width, image.height, len(image.data)))
         for code, message in image.warnings:
             notes.warnings.append(Finding(item.origin, item.uri or "", "image", code, message))
-        return image_features(image, item.filename, sha256, self.schema)
+        return self._make_image_features(image, item.filename, sha256)
 
     def _placed(
         self, annotations: Mapping[str, Any], image: StoredImage, item: Entry | Frame, notes: _Notes
     ) -> dict[str, Any]:
         """The annotations in the frame of the stored image."""
-        if not annotations:
-            return {}
+        if self._placeless.issuperset(annotations):
+            return dict(annotations)
         uri = item.uri or ""
 
         def warn(code: str, message: str) -> None:
@@ -226,6 +230,13 @@ class RecordEncoder:
                         f"the label {label!r} is not in the vocabulary{nearest(label, vocabulary.names)}",
                     )
                 notes.labels.append(label)
+
+
+def _content(digests: Sequence[str]) -> bytes:
+    """Of the digests of the images of a record, in hex."""
+    if len(digests) == 1:
+        return bytes.fromhex(digests[0][:16])
+    return hashlib.sha256("".join(digests).encode()).digest()[:8] if digests else b""
 
 
 def _frame_of(entry: Entry) -> Frame:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import TracebackType
+from typing import NamedTuple
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Finding, ShardInfo
@@ -19,8 +20,7 @@ from beam_tfrecord.writing.staging import StagedShard
 from beam_tfrecord.writing.statistics import ShardStatistics
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What became of one item: a record or a reject."""
 
     placed: Placed
@@ -86,16 +86,21 @@ class StagedShardFile:
         offset, size = self._append(record.data) if self.keeps_records else (0, 0)
         self.statistics.add(record.facts, record.labels, offset, size)
         self._line(self.staged.items, item_line(record.content, outcome.origin, public_uri(outcome.uri)))
-        for warning in (*outcome.placed.warnings, *record.warnings):
+        for warning in outcome.placed.warnings + record.warnings:
             self._counts["warnings"][warning.code] += 1
             self.statistics.note("warnings", warning.code)
             self._tell(self.staged.warnings, warning)
         for reason in record.changed:
             self._counts["changed"][reason] += 1
             self.statistics.note("changed", reason)
-        self._counts["classes"].update(record.labels)
-        self._counts["formats"].update(record.image_formats)
-        self._counts["exceptions"].update(record.exceptions)
+        for name, values in (
+            ("classes", record.labels),
+            ("formats", record.image_formats),
+            ("exceptions", record.exceptions),
+        ):
+            counts = self._counts[name]
+            for value in values:  # nearly always one: Counter.update takes longer to begin
+                counts[value] += 1
         self._bytes_read += record.bytes_read
 
     def _append(self, data: bytes) -> tuple[int, int]:
@@ -138,5 +143,8 @@ class StagedShardFile:
 
 def item_line(content: bytes, origin: str, uri: str) -> str:
     """A line of the items sidecar: content hash (sixteen hex digits, or none), origin and uri, separated by tabs."""
+    line = f"{content.hex()}\t{origin}\t{uri}\n"
+    if line.count("\t") == 2 and line.count("\n") == 1:
+        return line
     clean: Callable[[str], str] = lambda text: text.replace("\t", " ").replace("\n", " ")  # noqa: E731
     return f"{content.hex()}\t{clean(origin)}\t{clean(uri)}\n"

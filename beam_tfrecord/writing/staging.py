@@ -10,6 +10,7 @@ import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, BinaryIO, Protocol
 
 from beam_tfrecord.elements import ShardInfo
@@ -43,12 +44,12 @@ class StagedShard:
         name = self.split if self.split != REJECTS else "_rejects"
         return f"{self.folder}/{name}-{self.index:05d}.{ending}"
 
-    @property
+    @cached_property
     def records(self) -> str:
         """The TFRecord file itself."""
         return self._path("tfrecord")
 
-    @property
+    @cached_property
     def index_file(self) -> str:
         return self._path("index")
 
@@ -70,7 +71,7 @@ class StagedShard:
     def warnings(self) -> str:
         return self._path("warnings.jsonl")
 
-    @property
+    @cached_property
     def items(self) -> str:
         """One line for each record, in order: content hash, origin, uri."""
         return self._path("items.jsonl")

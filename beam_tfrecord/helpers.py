@@ -1,0 +1,300 @@
+"""Processes beside this one, for Python work that one interpreter does on one core only.
+
+A helper is a fresh interpreter that imports what its work needs and nothing else: neither Beam nor the program that
+started it, so that a script needs no ``if __name__ == "__main__"``. It does one thing at a time and tells of it over
+its standard streams, which carry pickles from one process of ours to the other. It ends when its standard input does,
+whatever it is doing: a program that was killed leaves no helper behind that writes on.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gc
+import importlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from queue import Empty, Full, Queue, SimpleQueue
+from threading import Thread
+from typing import Any, BinaryIO, Generic, TypeVar
+
+from beam_tfrecord.errors import JobError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Tell = Callable[..., None]
+Work = Callable[..., Any]  # called as work(*arguments, tell=tell); pickled, so no function of a function
+
+GARBAGE_THRESHOLD = 20_000  # objects between two looks for cycles of them
+
+# The folders to import from are those of this process, and are set before anything is imported.
+_START = "import sys; sys.path[:] = sys.argv[1:]; from beam_tfrecord.helpers import main; main()"
+
+
+class _RemoteTracebackError(Exception):
+    """The traceback of a helper, as the cause of an error that came from there."""
+
+    def __str__(self) -> str:
+        return f"\n\n{self.args[0]}"
+
+
+class Helper:
+    """One helper process, started when this is made; for one thread at a time."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _START, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        _RUNNING.append(self)
+
+    def load(self, modules: Sequence[str]) -> None:
+        """Have it import modules that its work will need."""
+        self._send(("load", tuple(modules)))
+
+    def begin(self, work: Work) -> None:
+        """Hand over what the next calls are to do."""
+        self._send(("begin", work))
+
+    def call(self, arguments: Sequence[Any], tell: Tell) -> Any:
+        """The result of ``work(*arguments, tell=tell)``, computed by the helper.
+
+        What the work tells is told here, in this thread. Raises what the work raised, and JobError when the helper
+        ended before its work was done.
+        """
+        self._send(("call", tuple(arguments)))
+        while True:
+            kind, value = self._receive()
+            if kind == "told":
+                tell(*value)
+            elif kind == "done":
+                return value
+            else:
+                error, text = value
+                raise error from _RemoteTracebackError(text)
+
+    def close(self) -> None:
+        """End the process. What it is doing is left as it is."""
+        if self in _RUNNING:
+            _RUNNING.remove(self)
+        with contextlib.suppress(OSError):
+            _pipe(self._process.stdin).close()
+        self._process.wait()
+        _pipe(self._process.stdout).close()
+
+    def _send(self, message: object) -> None:
+        try:
+            stdin = _pipe(self._process.stdin)
+            pickle.dump(message, stdin, protocol=5)
+            stdin.flush()
+        except BrokenPipeError:
+            raise self._lost() from None
+
+    def _receive(self) -> tuple[str, Any]:
+        try:
+            message: tuple[str, Any] = pickle.load(_pipe(self._process.stdout))
+        except (EOFError, pickle.UnpicklingError):
+            raise self._lost() from None
+        return message
+
+    def _lost(self) -> JobError:
+        status = self._process.wait()
+        return JobError(
+            f"a helper process ended before its work was done (status {status}: killed, or out of memory); the same "
+            "command with --resume goes on from the shards that are finished, and --processes 1 does without helpers"
+        )
+
+
+def _pipe(stream: Any) -> BinaryIO:
+    """A standard stream of a process that was made with pipes."""
+    found: BinaryIO = stream
+    return found
+
+
+_RUNNING: list[Helper] = []
+_WAITING: list[Helper] = []  # started in advance or given back, for whoever asks next
+
+
+def start_in_advance(count: int, modules: Sequence[str]) -> None:
+    """Start helpers that will be asked for later: they import these modules while this process does something else."""
+    with contextlib.suppress(OSError, JobError):  # they are missed when they are asked for
+        while len(_WAITING) < count:
+            helper = Helper()
+            helper.load(modules)
+            _WAITING.append(helper)
+
+
+def close_all() -> None:
+    """End all helpers of this process."""
+    _WAITING.clear()
+    for helper in list(_RUNNING):
+        helper.close()
+
+
+atexit.register(close_all)
+
+
+class Crew(Generic[Task, Result]):
+    """Tasks done by this process and by helpers of it at the same time.
+
+    A task goes to a helper when one is free or soon will be, else it is done here, in the thread that calls; so results
+    come in any order. work: is called ``work(task, tell=tell)`` in a helper. here: does a task in this process. tell:
+    is told what helpers tell, in threads of its own.
+    """
+
+    def __init__(
+        self, work: Callable[..., Result], here: Callable[[Task], Result], helpers: int, tell: Tell = lambda *told: None
+    ) -> None:
+        self._work = work
+        self._here = here
+        self._tell = tell
+        # As many as there are helpers wait, so that none of them is idle while this process is busy itself.
+        self._tasks: Queue[Task | None] = Queue(helpers or 1)
+        self._results: SimpleQueue[Result | _Failure] = SimpleQueue()
+        self._under_way = 0
+        self._helpers = [_WAITING.pop() if _WAITING else Helper() for _ in range(helpers)]
+        self._leaders = [Thread(target=self._lead, args=(one,), name="helper", daemon=True) for one in self._helpers]
+        for leader in self._leaders:
+            leader.start()
+
+    def take(self, task: Task) -> Iterator[Result]:
+        """Take a task on. Gives the results that there are by now, of this task or others."""
+        if not self._offer(task):
+            yield self._here(task)
+        while not self._results.empty():
+            yield self._next_result()
+
+    def finish(self) -> Iterator[Result]:
+        """All results that are still to come; then the helpers are there for the next crew."""
+        while (task := self._waiting_task()) is not None:
+            self._under_way -= 1
+            yield self._here(task)
+        while self._under_way:
+            yield self._next_result()
+        for _ in self._leaders:
+            self._tasks.put(None)
+        for leader in self._leaders:
+            leader.join()
+        _WAITING.extend(self._helpers)
+        self._helpers, self._leaders = [], []
+
+    def close(self) -> None:
+        """End the helpers, whatever they are doing."""
+        for helper in self._helpers:
+            helper.close()
+        for _ in self._leaders:
+            self._waiting_task()
+            self._tasks.put(None)
+
+    def _offer(self, task: Task) -> bool:
+        if not self._leaders:
+            return False
+        try:
+            self._tasks.put_nowait(task)
+        except Full:
+            return False
+        self._under_way += 1
+        return True
+
+    def _waiting_task(self) -> Task | None:
+        try:
+            return self._tasks.get_nowait()
+        except Empty:
+            return None
+
+    def _next_result(self) -> Result:
+        result = self._results.get()
+        if isinstance(result, _Failure):
+            raise result.error
+        self._under_way -= 1
+        return result
+
+    def _lead(self, helper: Helper) -> None:
+        """Give one task after another to a helper."""
+        try:
+            helper.begin(self._work)
+            while (task := self._tasks.get()) is not None:
+                self._results.put(helper.call((task,), self._tell))
+        except BaseException as error:  # handed over to the thread that waits
+            self._results.put(_Failure(error))
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """What ended the work of a helper."""
+
+    error: BaseException
+
+
+def helpers_wanted(processes: int | None) -> int:
+    """Helpers of this process when so many processes in all are asked for; None: one for each core."""
+    return (processes or available_cores()) - 1
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# In the helper
+
+
+def _requests(stream: BinaryIO) -> Iterator[tuple[str, Any]]:
+    """What is asked for, as it arrives. The process ends as soon as nothing can arrive any more."""
+    arrived: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+
+    def listen() -> None:
+        try:
+            while True:
+                arrived.put(pickle.load(stream))
+        except EOFError:
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+
+    Thread(target=listen, name="listen", daemon=True).start()
+    while True:
+        yield arrived.get()
+
+
+def serve(requests: BinaryIO, replies: BinaryIO) -> None:
+    """Do what is asked for, one thing after another, until the requests end."""
+
+    def reply(kind: str, value: object) -> None:
+        # Pickled as a whole first: what cannot be pickled must not leave half a message in the stream.
+        replies.write(pickle.dumps((kind, value), protocol=5))
+        replies.flush()
+
+    work: Work | None = None
+    for kind, value in _requests(requests):
+        if kind == "load":
+            for name in value:
+                importlib.import_module(name)
+            continue
+        if kind == "begin":
+            work = value
+            continue
+        assert work is not None
+        try:
+            reply("done", work(*value, tell=lambda *told: reply("told", told)))
+        except BaseException as error:
+            reply("failed", (error, traceback.format_exc()))
+
+
+def main() -> None:
+    """Serve over the standard streams. What the work prints goes to standard error."""
+    # Records are freed without the collector: it may look for cycles less often.
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; one of them decides
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    serve(sys.stdin.buffer, replies)

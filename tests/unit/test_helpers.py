@@ -1,0 +1,158 @@
+"""Helper processes: results, what they tell, how they fail and end."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from beam_tfrecord import helpers
+from beam_tfrecord.errors import ConfigError, JobError
+from beam_tfrecord.helpers import Crew, Helper, Tell, close_all, helpers_wanted, start_in_advance
+
+
+@pytest.fixture(autouse=True)
+def no_helper_is_left() -> Iterator[None]:
+    yield
+    close_all()
+
+
+@pytest.fixture
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions of this file can be found by a helper."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+
+
+def squared(number: int, tell: Tell) -> tuple[int, int]:
+    tell("half", number / 2)
+    return number * number, os.getpid()
+
+
+def here(number: int) -> tuple[int, int]:
+    time.sleep(0.02)  # long enough for the helper to take something as well
+    return number * number, os.getpid()
+
+
+def failing(what: str, tell: Tell) -> None:
+    if what == "config":
+        raise ConfigError("choose another value")
+    if what == "exit":
+        os._exit(7)
+    raise ZeroDivisionError(what)
+
+
+def sleeping(marker: str, tell: Tell) -> None:
+    Path(marker).write_text(str(os.getpid()))
+    time.sleep(60)
+
+
+def give_until_it_fails(crew: Crew[str, None]) -> None:
+    for _ in range(200):
+        list(crew.take("config"))
+        time.sleep(0.05)
+
+
+def wait_until_taken(crew: Crew[tuple[str, ...], list[str]]) -> None:
+    while crew._tasks.qsize():
+        time.sleep(0.05)
+
+
+def modules_loaded(names: tuple[str, ...], tell: Tell) -> list[str]:
+    return [name for name in names if name in sys.modules]
+
+
+def test_a_helper_computes_in_a_process_of_its_own_and_tells_what_the_work_tells(importable: None) -> None:
+    helper, told = Helper(), []
+    helper.begin(squared)
+    value, process = helper.call((12,), lambda *values: told.append(values))
+    assert value == 144
+    assert process != os.getpid()
+    assert told == [("half", 6.0)]
+
+
+@pytest.mark.parametrize(("what", "kind"), [("config", ConfigError), ("bug", ZeroDivisionError)])
+def test_what_the_work_raises_arrives_as_itself_with_the_traceback_of_the_helper(
+    importable: None, what: str, kind: type[Exception]
+) -> None:
+    helper = Helper()
+    helper.begin(failing)
+    with pytest.raises(kind) as raised:
+        helper.call((what,), print)
+    assert "in failing" in str(raised.value.__cause__)
+    with pytest.raises(ZeroDivisionError):  # and it goes on
+        helper.call(("again",), print)
+
+
+def test_a_helper_that_dies_is_told_with_the_cure(importable: None) -> None:
+    helper = Helper()
+    helper.begin(failing)
+    with pytest.raises(JobError, match=r"status 7.*--resume.*--processes 1"):
+        helper.call(("exit",), print)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_crew_gives_each_result_once_whoever_computes_it(importable: None, count: int) -> None:
+    crew: Crew[int, tuple[int, int]] = Crew(squared, here, count)
+    results = [result for number in range(1, 41) for result in crew.take(number)]
+    results += crew.finish()
+    assert sorted(value for value, _ in results) == [number * number for number in range(1, 41)]
+    processes = {process for _, process in results}
+    assert os.getpid() in processes
+    assert (len(processes) > 1) == (count > 0)
+
+
+def test_helpers_of_a_finished_crew_serve_the_next_one(importable: None) -> None:
+    first: Crew[int, tuple[int, int]] = Crew(squared, here, 1)
+    list(first.take(1))
+    [(_, process)] = list(first.finish())
+    second: Crew[int, tuple[int, int]] = Crew(squared, here, 1)
+    list(second.take(2))
+    assert list(second.finish()) in ([(4, process)], [(4, os.getpid())])
+    assert len(helpers._RUNNING) == 1
+
+
+def test_a_failure_in_a_helper_ends_the_crew(importable: None) -> None:
+    crew: Crew[str, None] = Crew(failing, lambda what: None, 1)
+    with pytest.raises(ConfigError, match="choose another value"):
+        give_until_it_fails(crew)
+    crew.close()
+    assert not helpers._RUNNING
+
+
+def test_helpers_started_in_advance_have_imported_what_is_needed(importable: None) -> None:
+    start_in_advance(1, ["beam_tfrecord.planning.block_reading"])
+    assert len(helpers._WAITING) == 1
+    crew: Crew[tuple[str, ...], list[str]] = Crew(modules_loaded, lambda names: [], 1)
+    names = ("beam_tfrecord.planning.block_reading", "apache_beam", "tensorflow", "pandas", "pyarrow")
+    found = list(crew.take(names))
+    wait_until_taken(crew)
+    assert [*found, *crew.finish()] == [["beam_tfrecord.planning.block_reading"]]
+
+
+def test_a_helper_ends_with_the_process_that_started_it_even_when_that_is_killed(tmp_path: Path) -> None:
+    marker = tmp_path / "pid"
+    program = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from beam_tfrecord.helpers import Helper\n"
+        "import test_helpers\n"
+        f"helper = Helper(); helper.begin(test_helpers.sleeping); helper.call(({str(marker)!r},), print)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program]) as parent:
+        while not (marker.exists() and marker.read_text()):
+            assert parent.poll() is None
+            time.sleep(0.05)
+        helper = psutil.Process(int(marker.read_text()))
+        parent.kill()
+    helper.wait(timeout=10)
+
+
+def test_one_process_for_each_core_unless_told_otherwise() -> None:
+    assert helpers_wanted(1) == 0
+    assert helpers_wanted(5) == 4
+    assert helpers_wanted(None) == len(psutil.Process().cpu_affinity()) - 1
