@@ -10,7 +10,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready-$(shell cat setup.py constraints.txt | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-engines fuzz bench bench-quick check format constraints flex-template dist clean
+.PHONY: help venv demo test test-engines fuzz bench bench-quick check format constraints licences audit flex-template \
+    dist smoke clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +66,13 @@ constraints: $(READY) ## pin the newest versions that fit setup.py, for all Pyth
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.10 --all-extras \
 	    --no-annotate --custom-compile-command 'make constraints' --output-file constraints.txt setup.py
 
+licences: $(READY) ## write docs/licences.md anew: what a default installation brings, and under which licences
+	@$(BIN)/python -m tests.licences > docs/licences.md.new
+	@mv docs/licences.md.new docs/licences.md
+
+audit: $(READY) ## compare constraints.txt with the published advisories; fails where a package could not be compared
+	@$(BIN)/uv tool run --quiet pip-audit --strict --progress-spinner off --no-deps --disable-pip --requirement constraints.txt
+
 flex-template: $(READY) ## write flex_template.json anew, from the flags of convert
 	@$(BIN)/python -m pipelines.flex_template --metadata > flex_template.json.new
 	@mv flex_template.json.new flex_template.json
@@ -73,6 +81,9 @@ dist: $(READY) ## build the wheel and the source archive into dist/
 	@rm -rf build dist
 	@$(BIN)/python -m build --quiet --outdir dist .
 	@ls dist
+
+smoke: $(READY) ## build both packages and try them in empty environments on every Python found (ARGS="--extra tensorflow")
+	@$(BIN)/python -m tests.smoke_packages $(ARGS)
 
 clean: ## remove what the other targets made, except .venv
 	@rm -rf demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -7,14 +7,16 @@ costs nothing: neither Apache Beam nor TensorFlow is loaded for it.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord._version import __version__
 
 if TYPE_CHECKING:
     from beam_tfrecord.annotations import register_kind
+    from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Placement, Schema
     from beam_tfrecord.api import convert, prepare
-    from beam_tfrecord.config import ConvertConfig
+    from beam_tfrecord.config import ConvertConfig, ManifestConfig
     from beam_tfrecord.elements import Entry, Finding, Frame, RejectedRow, Row, ShardInfo
     from beam_tfrecord.errors import (
         AnnotationError,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     )
     from beam_tfrecord.job import Job, plan_job
     from beam_tfrecord.manifests import register_format
+    from beam_tfrecord.manifests.base import Files, Ignored, ManifestFormat, Piece, Source
     from beam_tfrecord.planning.dataset_plan import DatasetPlan
     from beam_tfrecord.publishing.summary import Summary
     from beam_tfrecord.reading.loader import load
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "AnnotationError": "errors",
+    "AnnotationKind": "annotations.base",
     "BeamTfrecordError": "errors",
     "ConfigError": "errors",
     "ConvertConfig": "config",
@@ -51,19 +55,29 @@ _PLACES = {
     "ElementError": "errors",
     "EncodeExamples": "transforms.encoding",
     "Entry": "elements",
+    "Feature": "annotations.base",
+    "FeatureSpec": "annotations.base",
+    "Files": "manifests.base",
     "Finding": "elements",
     "Frame": "elements",
+    "Ignored": "manifests.base",
     "ImageError": "errors",
     "Job": "job",
     "JobError": "errors",
     "LoadOptions": "reading.options",
+    "ManifestConfig": "config",
     "ManifestError": "errors",
+    "ManifestFormat": "manifests.base",
+    "Piece": "manifests.base",
+    "Placement": "annotations.base",
     "ReadManifest": "transforms.reading",
     "Reader": "reading.reader",
     "RejectedRow": "elements",
     "Row": "elements",
     "RowError": "errors",
+    "Schema": "annotations.base",
     "ShardInfo": "elements",
+    "Source": "manifests.base",
     "StorageError": "errors",
     "Summary": "publishing.summary",
     "WriteShards": "transforms.shards",
@@ -78,6 +92,7 @@ _PLACES = {
 
 __all__ = [
     "AnnotationError",
+    "AnnotationKind",
     "BeamTfrecordError",
     "ConfigError",
     "ConvertConfig",
@@ -87,19 +102,29 @@ __all__ = [
     "ElementError",
     "EncodeExamples",
     "Entry",
+    "Feature",
+    "FeatureSpec",
+    "Files",
     "Finding",
     "Frame",
+    "Ignored",
     "ImageError",
     "Job",
     "JobError",
     "LoadOptions",
+    "ManifestConfig",
     "ManifestError",
+    "ManifestFormat",
+    "Piece",
+    "Placement",
     "ReadManifest",
     "Reader",
     "RejectedRow",
     "Row",
     "RowError",
+    "Schema",
     "ShardInfo",
+    "Source",
     "StorageError",
     "Summary",
     "WriteShards",
@@ -116,7 +141,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = sys.modules[__name__]  # Python names the nearest of its public names
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=module)
     return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
 
 

@@ -25,7 +25,7 @@ def prepare(**options: Any) -> Job:
     rows = options.pop("rows", None)
     if rows is not None:
         options["input"] = IN_MEMORY
-    config = ConvertConfig.from_options(options)
+    config = ConvertConfig.from_options(options, beside=("rows", "pipeline_options"))
     storage = Storage.for_run(config.run)
     job = prepare_job(config, storage, rows)
     clear_output(job, storage)

@@ -11,7 +11,8 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,8 @@ from beam_tfrecord.option_values import (
     parse_shard_records,
 )
 from beam_tfrecord.options import ConfigSection, option
+from beam_tfrecord.plugins import load_plugins, parse_modules
+from beam_tfrecord.run_config import RunConfig
 
 DEFAULT_SPLIT = "train"
 
@@ -54,6 +57,12 @@ class ManifestConfig(ConfigSection):
         repeated=True,
         decides_bytes=False,
     )
+    plugins: tuple[str, ...] = option(
+        (),
+        "modules that add formats or kinds of annotation; the workers must be able to import them as well",
+        parse=parse_modules,
+        metavar="MODULE,...",
+    )
     format: str = option(
         "auto",
         "format of the input; auto looks at its name and its first bytes",
@@ -65,9 +74,15 @@ class ManifestConfig(ConfigSection):
     label_pattern: str | None = option(
         None, "take the label from the path: its group named label", parse=parse_pattern, metavar="REGEX"
     )
-    image_column: str | None = option(None, "column with the path or uri of the image", metavar="COLUMN")
-    label_column: str | None = option(None, "column with the label", metavar="COLUMN")
-    split_column: str | None = option(None, "column with the split", metavar="COLUMN")
+    image_column: str | None = option(
+        None, "column with the path or uri of the image (default: the one with a usual name)", metavar="COLUMN"
+    )
+    label_column: str | None = option(
+        None, "column with the label (default: the one with a usual name)", metavar="COLUMN"
+    )
+    split_column: str | None = option(
+        None, "column with the split (default: the one with a usual name)", metavar="COLUMN"
+    )
     group_column: str | None = option(
         None, "column whose equal values never straddle splits, such as a patient", metavar="COLUMN"
     )
@@ -87,6 +102,11 @@ class ManifestConfig(ConfigSection):
         None, "text between the labels of one cell; without it a cell is one label", metavar="TEXT"
     )
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Where the config of a conversion arrives in another process, the plugins are imported there."""
+        self.__dict__.update(state)
+        load_plugins(self.plugins)
+
     def check(self) -> None:
         if not self.input:
             raise ConfigError("--input is needed: a manifest, a folder, a glob or an archive")
@@ -102,7 +122,7 @@ class LabelConfig(ConfigSection):
 
     labels: str | tuple[str, ...] | None = option(
         None,
-        "file with the label names in id order, one per line; other labels are rejects",
+        "file with the label names in id order, one per line; other labels are rejects (default: all labels, sorted)",
         parse=lambda value: value if isinstance(value, str) else tuple(str(name) for name in value),
         metavar="FILE",
     )
@@ -131,7 +151,7 @@ class SplitConfig(ConfigSection):
 
     splits: tuple[tuple[str, float], ...] | None = option(
         None,
-        "shares of the rows that have no split of their own, such as train=0.8,validation=0.2",
+        "shares of the rows that have no split of their own, as in train=0.8,validation=0.2 (default: all to train)",
         parse=parse_ratios,
         metavar="NAME=SHARE,...",
     )
@@ -149,7 +169,7 @@ class ShardConfig(ConfigSection):
 
     num_shards: int | tuple[tuple[str, int], ...] | None = option(
         None,
-        "number of shards of the whole dataset, or of each split: train=16,validation=2",
+        "number of shards of the whole dataset, or of each split: train=16,validation=2 (default: by --shard_size)",
         parse=parse_shard_counts,
         metavar="N|SPLIT=N,...",
     )
@@ -286,40 +306,6 @@ class OutputConfig(ConfigSection):
             raise ConfigError("--resume continues an interrupted run and --overwrite starts anew: give one of them")
 
 
-@dataclass(frozen=True)
-class RunConfig(ConfigSection):
-    """How fast, never what: nothing here changes a byte of the result."""
-
-    processes: int | None = option(
-        None,
-        "processes that write shards at a time, of a job on this machine (default: one for each core where images are "
-        "small, else one, whose threads use all cores)",
-        parse=parse_positive,
-        metavar="N",
-        decides_bytes=False,
-    )
-    read_threads: int | None = option(
-        None,
-        "images that are read at a time in each worker process",
-        parse=parse_positive,
-        metavar="N",
-        decides_bytes=False,
-    )
-    read_ahead: int = option(
-        64 * 2**20,
-        "bytes of images that a shard may hold in advance",
-        parse=parse_bytes,
-        metavar="SIZE",
-        decides_bytes=False,
-    )
-    gcs_user_project: str | None = option(
-        None,
-        "project that pays for requests to Cloud Storage buckets that are set to requester pays",
-        metavar="PROJECT",
-        decides_bytes=False,
-    )
-
-
 SECTIONS: Mapping[str, type[ConfigSection]] = {
     "manifest": ManifestConfig,
     "labels": LabelConfig,
@@ -353,12 +339,17 @@ class ConvertConfig:
             )
 
     @classmethod
-    def from_options(cls, options: Mapping[str, Any]) -> ConvertConfig:
-        """The config for flat options (flag names without dashes). Absent or None means the default."""
+    def from_options(cls, options: Mapping[str, Any], beside: Sequence[str] = ()) -> ConvertConfig:
+        """The config for flat options (flag names without dashes). Absent or None means the default.
+
+        beside: further names that the caller takes, for the nearest one to a name that there is not.
+        """
         known = {field.name: section for section, field in option_fields()}
         for name in options:
             if name not in known:
-                raise ConfigError(f"there is no option {name!r}{nearest(name, known)}")
+                raise ConfigError(f"there is no option {name!r}{nearest(name, [*known, *beside])}")
+        with suppress(ValueError):  # a value that is wrong is told below
+            load_plugins(parse_modules(options.get("plugins") or ()))
         sections = {}
         for section, kind in SECTIONS.items():
             given = {n: v for n, v in options.items() if known[n] == section and v is not None}

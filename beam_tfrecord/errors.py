@@ -27,9 +27,14 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from beam_tfrecord.public_text import public_text
+
 
 class BeamTfrecordError(Exception):
-    """Base of every error that is raised on purpose."""
+    """Base of every error that is raised on purpose. Its message tells no password and no signature of an address."""
+
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(public_text(value) if isinstance(value, str) else value for value in told))
 
 
 class ConfigError(BeamTfrecordError):
@@ -65,6 +70,7 @@ class ElementError(BeamTfrecordError):
     def __init__(self, code: str, message: str) -> None:
         if code not in REJECT_CODES:
             raise ValueError(f"{code!r} is not listed in errors.REJECT_CODES")
+        message = public_text(message)
         super().__init__(code, message)
         self.code = code
         self.message = message

@@ -9,7 +9,7 @@ from typing import Any
 from beam_tfrecord.config import ConvertConfig, OutputConfig
 from beam_tfrecord.entries import EntryParser
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.manifests import FORMATS, describe_inputs, describe_rows
+from beam_tfrecord.manifests import FORMATS, describe_inputs, describe_rows, missing
 from beam_tfrecord.manifests.base import Ignored, Piece, Source
 from beam_tfrecord.metadata import CONVERSION, DATASET_INFO
 from beam_tfrecord.metadata.labels import name_of_line
@@ -76,7 +76,7 @@ def read_labels(config: ConvertConfig, storage: Storage) -> tuple[str, ...] | No
             with storage.open(labels) as file:
                 text = file.read().decode("utf-8-sig")
         except FileNotFoundError:
-            raise ConfigError(f"--labels {labels}: there is no such file") from None
+            raise ConfigError(f"--labels {labels}: {missing(storage, labels)}") from None
         except UnicodeDecodeError as error:
             raise ConfigError(f"--labels {labels}: is not UTF-8 text (byte {error.start})") from None
         names = tuple(name_of_line(line) for line in text.splitlines() if line.strip())

@@ -154,6 +154,7 @@ def parse_resize(value: Any) -> int | tuple[int, int]:
 
 
 NAMED_COLOURS = {"white": (255, 255, 255), "black": (0, 0, 0), "gray": (128, 128, 128), "grey": (128, 128, 128)}
+COLOURS = f"{', '.join(NAMED_COLOURS)}, #rrggbb or three numbers of 0 to 255"
 
 
 def parse_colour(value: Any) -> tuple[int, int, int]:
@@ -165,11 +166,13 @@ def parse_colour(value: Any) -> tuple[int, int, int]:
         if re.fullmatch(r"#[0-9a-f]{6}", text):
             return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
         parts: Iterable[Any] = text.split(",")
+        if text.isalpha():
+            raise ValueError(f"must be {COLOURS}{nearest(text, NAMED_COLOURS)}")
     else:
         parts = value
     numbers = [parse_count(part) for part in parts]
     if len(numbers) != 3 or max(numbers) > 255:
-        raise ValueError(f"must be {', '.join(NAMED_COLOURS)}, #rrggbb or three numbers of 0 to 255")
+        raise ValueError(f"must be {COLOURS}")
     return numbers[0], numbers[1], numbers[2]
 
 

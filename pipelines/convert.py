@@ -12,16 +12,18 @@ from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.helpers import helpers_wanted, start_in_advance
 from beam_tfrecord.job import Job, check_folder, clear_output, has_many_rows, plan_job, prepare_job
+from beam_tfrecord.manifests import missing
+from beam_tfrecord.public_text import public_text
 from beam_tfrecord.storage import Storage, public_uri
 from pipelines.exits import DONE, FAILED, WITHHELD, guarded
 from pipelines.options import (
-    ArgumentParser,
     TerminalOptions,
     add_config_flags,
     add_terminal_flags,
     config_from,
     split_beam_flags,
 )
+from pipelines.parsers import ArgumentParser, command_parser
 from pipelines.running import Shown, load_beam, run_shown
 from pipelines.summaries import plan_lines, plan_values, summary_lines, summary_text, summary_values
 from pipelines.terminal import last_line, say
@@ -46,21 +48,14 @@ HELPER_MODULES = ("beam_tfrecord.planning.block_reading", "beam_tfrecord.writing
 
 def make_parser(prog: str = "beam-tfrecord convert") -> ArgumentParser:
     """The parser of the command; all flags of the config are there."""
-    import argparse
-
-    parser = ArgumentParser(
-        prog=prog,
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage=f"{prog} --input PLACE --output DIR [options]",
-    )
+    parser = command_parser(prog, "--input PLACE --output DIR [options]", DESCRIPTION, EXAMPLES)
     add_config_flags(parser)
-    add_terminal_flags(parser)
-    parser.add_argument("--plan", action="store_true", help="print what would happen and write nothing")
-    parser.add_argument(
+    terminal = add_terminal_flags(parser)
+    terminal.add_argument("--plan", action="store_true", help="print what would happen and write nothing")
+    terminal.add_argument(
         "--no_wait", action="store_true", help="end when the job is submitted to an engine that goes on without us"
     )
+    parser.common.add("plan")
     return parser
 
 
@@ -94,13 +89,13 @@ def with_arguments_of_file(arguments: Sequence[str]) -> list[str]:
     """
     if not arguments or not arguments[0].startswith("@"):
         return list(arguments)
-    uri = arguments[0][1:]
+    uri, storage = arguments[0][1:], Storage()
     try:
-        with Storage().open(uri) as file:
+        with storage.open(uri) as file:
             text = file.read().decode("utf-8", "surrogateescape")
         return [*shlex.split(text, comments=True), *arguments[1:]]
     except FileNotFoundError:
-        raise ConfigError(f"@{uri}: there is no such file of flags") from None
+        raise ConfigError(f"@{uri}: no file of flags is there: {missing(storage, uri)}") from None
     except ValueError as error:
         raise ConfigError(f"@{uri}: its flags must be quoted as in a shell: {error}") from None
 
@@ -129,7 +124,7 @@ def show_plan(job: Job, storage: Storage, terminal: TerminalOptions) -> int:
     plan = plan_job(job, storage)
     lines = plan_lines(plan, job)
     if not terminal.json:
-        print("\n".join(lines))
+        print(public_text("\n".join(lines)))
     else:
         last_line(plan_values(plan, job), "", as_json=True)
     return DONE

@@ -20,7 +20,8 @@ from beam_tfrecord.extracting.dataset import (
 from beam_tfrecord.showing.printable import printable
 from beam_tfrecord.storage import Storage
 from pipelines.exits import DONE, FAILED, guarded
-from pipelines.options import ArgumentParser, add_terminal_flags
+from pipelines.options import add_terminal_flags
+from pipelines.parsers import ArgumentParser, command_parser
 from pipelines.places import PLACE_HELP, parse_places_and_beam_flags
 from pipelines.running import Shown, load_beam, run_shown
 from pipelines.terminal import counted, last_line, plural, say
@@ -42,13 +43,7 @@ Flags that are not listed go to Beam (--runner, --direct_num_workers, --project 
 
 def make_parser(prog: str = "beam-tfrecord extract") -> ArgumentParser:
     """The parser of the command, but for the places."""
-    parser = ArgumentParser(
-        prog=prog,
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage=f"{prog} PLACE... --output FOLDER [options]",
-    )
+    parser = command_parser(prog, "PLACE... --output FOLDER [options]", DESCRIPTION, EXAMPLES)
     parser.add_argument("--output", default="", metavar="FOLDER", help="folder of the images and the manifest")
     parser.add_argument("--split", metavar="NAME", help="extract this split only")
     parser.add_argument("--overwrite", action="store_true", help="replace what was extracted to the folder before")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
@@ -13,7 +12,8 @@ from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.showing.printable import printable
 from beam_tfrecord.storage import Storage
 from pipelines.exits import DONE, FAILED, guarded
-from pipelines.options import ArgumentParser, add_terminal_flags
+from pipelines.options import add_terminal_flags
+from pipelines.parsers import ArgumentParser, command_parser
 from pipelines.places import PLACE_HELP, parse_places
 from pipelines.terminal import fail, last_line, plural, say
 
@@ -30,13 +30,7 @@ examples:
 
 def make_parser(prog: str = "beam-tfrecord index") -> ArgumentParser:
     """The parser of the command, but for the places."""
-    parser = ArgumentParser(
-        prog=prog,
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage=f"{prog} PLACE... [options]",
-    )
+    parser = command_parser(prog, "PLACE... [options]", DESCRIPTION, EXAMPLES)
     add_terminal_flags(parser)
     return parser
 

@@ -24,17 +24,26 @@ COMMANDS = {
 }
 
 
+EXAMPLES = """examples:
+  beam-tfrecord convert --input photos/ --output out/
+  beam-tfrecord verify out/
+  beam-tfrecord show out/ --sheet sheet.png
+  beam-tfrecord report out/"""
+
+
 def usage() -> str:
     """The text of --help."""
     lines = ["usage: beam-tfrecord COMMAND ...", "", "commands:"]
     lines += [f"  {name:10} {text}" for name, text in COMMANDS.items()]
-    lines += ["", "beam-tfrecord COMMAND --help tells the flags of a command; --version the version."]
+    lines += ["", EXAMPLES, "", "beam-tfrecord COMMAND --help tells of a command, --version of the version."]
     return "\n".join(lines)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the subcommand that the first argument names."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["help"] and given[1:]:
+        given = [given[1], "--help", *given[2:]]
     if not given or given[0] in ("-h", "--help", "help"):
         print(usage())
         return DONE if given else USAGE
@@ -45,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return DONE
     name, rest = given[0], given[1:]
     if name not in COMMANDS:
-        fail(f"there is no command {name!r}{nearest(name, COMMANDS)}\n{usage()}")
+        fail(f"there is no command {name!r}{nearest(name, COMMANDS)}; there are {', '.join(COMMANDS)}")
         return USAGE
     command = importlib.import_module(f"pipelines.{name}")
     status: int = command.main(rest)

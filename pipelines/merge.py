@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pipelines import resharding
 from pipelines.exits import guarded
-from pipelines.options import ArgumentParser
+from pipelines.parsers import ArgumentParser
 
 DESCRIPTION = """Write several datasets as one. Their features and labels must be the same; where they are not, the
 first difference is told, and how to mend it. Splits of one name are joined: the records of the first input come first.

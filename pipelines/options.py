@@ -6,11 +6,21 @@ import argparse
 import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from beam_tfrecord.config import SECTIONS, ConvertConfig, option_fields
 from beam_tfrecord.errors import ConfigError, nearest
+from pipelines.parsers import ArgumentParser, add_help_flag, choices_metavar
 
+# What most users need, which the short help of convert shows.
+COMMON = frozenset(
+    (
+        *("input", "format", "images", "label_pattern", "image_column", "label_column", "columns", "labels"),
+        *("splits", "stratify", "num_shards", "compression", "image_format", "resize", "keys"),
+        *("output", "max_rejects", "resume", "overwrite"),
+    )
+)
+LONGEST_CHOICES = 60  # characters; more are told behind the text
 SECTION_TITLES = {
     "manifest": "what is read",
     "labels": "labels",
@@ -23,16 +33,6 @@ SECTION_TITLES = {
 }
 
 
-class ArgumentParser(argparse.ArgumentParser):
-    """argparse that raises ConfigError instead of leaving the process, and never guesses from prefixes."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, **options)
-
-    def error(self, message: str) -> NoReturn:
-        raise ConfigError(message)
-
-
 @dataclass(frozen=True)
 class TerminalOptions:
     """How a command talks: not part of what it does."""
@@ -43,18 +43,22 @@ class TerminalOptions:
     no_wait: bool = False
 
 
-def add_terminal_flags(parser: argparse.ArgumentParser) -> None:
-    """--quiet and --json, which every command has."""
-    group = parser.add_argument_group("terminal")
+def add_terminal_flags(parser: ArgumentParser) -> argparse._ArgumentGroup:
+    """--quiet, --json and --help, which every command has."""
+    group = parser.add_topic("terminal", "terminal") if parser.topics else parser.add_argument_group("terminal")
     group.add_argument("--quiet", action="store_true", help="say nothing but errors and the last line")
     group.add_argument("--json", action="store_true", help="end with one JSON object on stdout")
+    add_help_flag(group, parser)
+    parser.common |= {"quiet", "json", "help"}
+    return group
 
 
-def add_config_flags(parser: argparse.ArgumentParser) -> None:
-    """One flag for each option of the config, grouped by section."""
-    groups = {name: parser.add_argument_group(SECTION_TITLES[name]) for name in SECTIONS}
+def add_config_flags(parser: ArgumentParser) -> None:
+    """One flag for each option of the config; each section is a topic of the help."""
+    groups = {name: parser.add_topic(name, SECTION_TITLES[name]) for name in SECTIONS}
     for section, field in option_fields():
         add_option(groups[section], field)
+    parser.common |= COMMON
 
 
 def add_option(group: argparse._ArgumentGroup, field: dataclasses.Field[Any]) -> None:
@@ -65,7 +69,9 @@ def add_option(group: argparse._ArgumentGroup, field: dataclasses.Field[Any]) ->
     if isinstance(field.default, bool):
         group.add_argument(f"--{field.name}", action="store_true", default=None, help=text)
         return
-    choices = "{" + ",".join(about["choices"]) + "}" if about["choices"] else ""
+    choices = choices_metavar(about["choices"]) if about["choices"] else ""
+    if len(choices) > LONGEST_CHOICES:
+        choices, text = "", f"{text}; one of {', '.join(about['choices'])}"
     group.add_argument(
         f"--{field.name}",
         action="append" if about["repeated"] else "store",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from typing import Any
 
 from beam_tfrecord.datasets.facts import DatasetFacts, facts_from
 from beam_tfrecord.datasets.published import read_conversion
-from beam_tfrecord.errors import ConfigError, DatasetError
+from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.option_values import parse_bytes
 from beam_tfrecord.packing.formats import compression_for
 from beam_tfrecord.packing.measuring import SAMPLE_BYTES, CodecSize, Sample, measure, take_sample
@@ -18,8 +17,9 @@ from beam_tfrecord.packing.pack import check_target, pack_dataset
 from beam_tfrecord.showing.printable import printable
 from beam_tfrecord.storage import Storage
 from pipelines.exits import DONE, guarded
-from pipelines.options import ArgumentParser, add_terminal_flags
-from pipelines.places import parse_places
+from pipelines.options import add_terminal_flags
+from pipelines.parsers import ArgumentParser, command_parser
+from pipelines.places import dataset_folder, parse_places
 from pipelines.terminal import file_progress, last_line, plural, say
 
 DESCRIPTION = """Write a dataset into one archive: its metadata and its shards, the sizes and checksums of which are
@@ -33,13 +33,7 @@ EXAMPLES = """examples:
 
 def make_parser(prog: str = "beam-tfrecord pack") -> ArgumentParser:
     """The parser of the command, but for the folder."""
-    parser = ArgumentParser(
-        prog=prog,
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage=f"{prog} DIR --output FILE [options]",
-    )
+    parser = command_parser(prog, "DIR --output FILE [options]", DESCRIPTION, EXAMPLES)
     parser.add_argument("--output", metavar="FILE", help="the archive; its ending says how it is compressed")
     parser.add_argument("--overwrite", action="store_true", help="replace the file that is there")
     parser.add_argument("--sizes", action="store_true", help="print the table of sizes and write nothing")
@@ -71,10 +65,8 @@ def pack(arguments: Sequence[str]) -> int:
         limit = parse_bytes(flags.sample)
     except ValueError as error:
         raise ConfigError(f"--sample {flags.sample}: {error}") from None
-    folder = places[0].rstrip("/") or "/"
     storage = Storage()
-    if not storage.is_folder(folder):
-        raise DatasetError(f"{folder} is no folder: name the folder of a dataset")
+    folder = dataset_folder(places[0], storage)
     facts = facts_from(read_conversion(folder, storage))
     if flags.sizes:
         return show_sizes(folder, facts, storage, limit, as_json=flags.json)

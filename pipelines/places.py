@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from beam_tfrecord.errors import ConfigError, nearest
-from pipelines.options import ArgumentParser, flags_of, make_beam_parser, with_underscores
+from beam_tfrecord.errors import ConfigError, DatasetError, nearest
+from beam_tfrecord.manifests import missing
+from beam_tfrecord.storage import Storage, public_uri
+from pipelines.options import flags_of, make_beam_parser, with_underscores
+from pipelines.parsers import ArgumentParser
 
 PLACE_HELP = "a dataset's folder, a TFRecord file, or a glob; several files are fine"
 
@@ -44,6 +47,15 @@ def _places(rest: Sequence[str], flags: Sequence[str]) -> list[str]:
     if not places:
         raise ConfigError("name a dataset's folder, a TFRecord file or a glob; see --help")
     return places
+
+
+def dataset_folder(place: str, storage: Storage) -> str:
+    """A folder without the slash at its end. Raises DatasetError for what is none."""
+    folder = place.rstrip("/") or "/"
+    if not storage.is_folder(folder):
+        what = "is a file" if storage.is_file(folder) else missing(storage, folder)
+        raise DatasetError(f"{public_uri(folder)}: {what}; name the folder of a dataset")
+    return folder
 
 
 def _without(arguments: Sequence[str], unknown: Sequence[str]) -> list[str]:

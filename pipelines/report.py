@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
 
 from beam_tfrecord.datasets.published import REPORT
-from beam_tfrecord.errors import ConfigError, DatasetError
+from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.report import build_report
 from beam_tfrecord.storage import Storage
 from pipelines.exits import DONE, guarded
-from pipelines.options import ArgumentParser, add_terminal_flags
-from pipelines.places import parse_places
+from pipelines.options import add_terminal_flags
+from pipelines.parsers import ArgumentParser, command_parser
+from pipelines.places import dataset_folder, parse_places
 from pipelines.terminal import last_line
 
 DESCRIPTION = """Write report.html into the folder of a dataset: totals and what became of every row, class balance,
@@ -27,13 +27,7 @@ EXAMPLES = """examples:
 
 def make_parser(prog: str = "beam-tfrecord report") -> ArgumentParser:
     """The parser of the command, but for the folder."""
-    parser = ArgumentParser(
-        prog=prog,
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage=f"{prog} DIR [options]",
-    )
+    parser = command_parser(prog, "DIR [options]", DESCRIPTION, EXAMPLES)
     parser.add_argument("--output", metavar="FILE", help=f"where the page is written (default: {REPORT} in the folder)")
     add_terminal_flags(parser)
     return parser
@@ -51,10 +45,8 @@ def report(arguments: Sequence[str]) -> int:
     namespace, places = parse_places(make_parser(), arguments)
     if len(places) > 1:
         raise ConfigError(f"a report is about one dataset: {places[1]!r} is one place too many")
-    folder = places[0].rstrip("/") or "/"
     storage = Storage()
-    if not storage.is_folder(folder):
-        raise DatasetError(f"{folder} is no folder: name the folder of a dataset")
+    folder = dataset_folder(places[0], storage)
     page = build_report(folder, storage)
     output = namespace.output or f"{folder}/{REPORT}"
     storage.write_bytes(output, page)

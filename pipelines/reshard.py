@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pipelines import resharding
 from pipelines.exits import guarded
-from pipelines.options import ArgumentParser
+from pipelines.parsers import ArgumentParser
 
 DESCRIPTION = """Write a dataset anew with another number of shards, another compression or other names of splits. The
 records stay as they are, byte for byte and in their order, and every checksum is looked at on the way. What is not

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import time
 from collections.abc import Sequence
@@ -16,7 +15,8 @@ from beam_tfrecord.resharding.options import ReshardOptions
 from beam_tfrecord.storage import Storage, name_of
 from beam_tfrecord.tfrecord import parse_shard_name
 from pipelines.exits import DONE
-from pipelines.options import ArgumentParser, add_option, add_terminal_flags
+from pipelines.options import add_option, add_terminal_flags
+from pipelines.parsers import ArgumentParser, command_parser
 from pipelines.places import parse_places_and_beam_flags
 from pipelines.running import Shown, load_beam, run_shown
 from pipelines.terminal import counted, last_line, plural, say
@@ -30,13 +30,7 @@ WHEN_STOPPED = "nothing was published; run the same command again"
 
 def make_parser(prog: str, description: str, epilog: str, usage: str) -> ArgumentParser:
     """The parser of a command, but for the places: a flag for every option of ReshardOptions."""
-    parser = ArgumentParser(
-        prog=prog,
-        description=description,
-        epilog=f"{epilog}\n\n{BEAM_FLAGS}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage=f"{prog} {usage} --output DIR [options]",
-    )
+    parser = command_parser(prog, f"{usage} --output DIR [options]", description, f"{epilog}\n\n{BEAM_FLAGS}")
     group = parser.add_argument_group("the new dataset")
     for field in dataclasses.fields(ReshardOptions):
         if field.name != "input":

@@ -22,7 +22,8 @@ from beam_tfrecord.showing.selection import (
 )
 from beam_tfrecord.storage import Storage, name_of, public_uri
 from pipelines.exits import DONE, FAILED, guarded
-from pipelines.options import ArgumentParser, add_terminal_flags
+from pipelines.options import add_terminal_flags
+from pipelines.parsers import ArgumentParser, command_parser
 from pipelines.places import PLACE_HELP, parse_places
 from pipelines.terminal import last_line, plural, say
 
@@ -44,13 +45,7 @@ MANY, MAX_PICTURES = 100, 1000  # on a sheet
 
 def make_parser(prog: str = "beam-tfrecord show") -> ArgumentParser:
     """The parser of the command, but for the places."""
-    parser = ArgumentParser(
-        prog=prog,
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage=f"{prog} PLACE... [options]",
-    )
+    parser = command_parser(prog, "PLACE... [options]", DESCRIPTION, EXAMPLES)
     add = parser.add_argument
     add(
         "--index",

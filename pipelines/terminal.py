@@ -12,6 +12,7 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
+from beam_tfrecord.public_text import public_text
 from beam_tfrecord.writing.progress import Progress
 
 PLAIN_INTERVAL = 10.0  # seconds between lines when there is no terminal
@@ -19,7 +20,7 @@ PLAIN_INTERVAL = 10.0  # seconds between lines when there is no terminal
 
 def say(message: str) -> None:
     """A line for a person."""
-    print(message, file=sys.stderr, flush=True)
+    print(public_text(message), file=sys.stderr, flush=True)
 
 
 def fail(message: str) -> None:
@@ -29,7 +30,7 @@ def fail(message: str) -> None:
 
 def last_line(values: Mapping[str, Any], text: str, *, as_json: bool) -> None:
     """The line on stdout that sums a command up."""
-    print(json.dumps(values, ensure_ascii=False) if as_json else text, flush=True)
+    print(public_text(json.dumps(values, ensure_ascii=False) if as_json else text), flush=True)
 
 
 def plural(count: int, word: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import sys
 import time
@@ -13,7 +12,8 @@ from beam_tfrecord.packing.unpack import unpack_dataset
 from beam_tfrecord.showing.printable import printable
 from beam_tfrecord.storage import Storage
 from pipelines.exits import DONE, guarded
-from pipelines.options import ArgumentParser, add_terminal_flags
+from pipelines.options import add_terminal_flags
+from pipelines.parsers import ArgumentParser, command_parser
 from pipelines.places import parse_places
 from pipelines.terminal import file_progress, last_line, plural
 
@@ -27,13 +27,7 @@ EXAMPLES = """examples:
 
 def make_parser(prog: str = "beam-tfrecord unpack") -> ArgumentParser:
     """The parser of the command, but for the archive."""
-    parser = ArgumentParser(
-        prog=prog,
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage=f"{prog} ARCHIVE --output DIR [options]",
-    )
+    parser = command_parser(prog, "ARCHIVE --output DIR [options]", DESCRIPTION, EXAMPLES)
     parser.add_argument("--output", metavar="DIR", help="folder of the dataset")
     parser.add_argument("--overwrite", action="store_true", help="replace the dataset that is there")
     add_terminal_flags(parser)

@@ -20,7 +20,8 @@ from beam_tfrecord.verifying import Verdict
 from beam_tfrecord.verifying.dataset import verdict_from_json
 from beam_tfrecord.verifying.decoders import AUTO, DECODERS, choose_decoder
 from pipelines.exits import DONE, FAILED, guarded
-from pipelines.options import ArgumentParser, add_terminal_flags
+from pipelines.options import add_terminal_flags
+from pipelines.parsers import ArgumentParser, choices_metavar, command_parser, one_of
 from pipelines.places import PLACE_HELP, parse_places_and_beam_flags
 from pipelines.running import Shown, load_beam, run_shown
 from pipelines.terminal import counted, last_line, plural, say
@@ -43,16 +44,11 @@ SHOWN_BY_CODE = 20
 
 def make_parser(prog: str = "beam-tfrecord verify") -> ArgumentParser:
     """The parser of the command, but for the places."""
-    parser = ArgumentParser(
-        prog=prog,
-        description=DESCRIPTION,
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage=f"{prog} PLACE... [options]",
-    )
+    parser = command_parser(prog, "PLACE... [options]", DESCRIPTION, EXAMPLES)
     parser.add_argument(
         "--decoder",
-        choices=(AUTO, *DECODERS),
+        type=one_of(AUTO, *DECODERS),
+        metavar=choices_metavar((AUTO, *DECODERS)),
         default=AUTO,
         help="what decodes the images (default: tensorflow where it is installed, else pillow)",
     )

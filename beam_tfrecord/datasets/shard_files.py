@@ -99,13 +99,13 @@ def _at_place(place: str, storage: Storage) -> list[ShardFile]:
         return [ShardFile(place, place, split_of(place))]
     if storage.is_folder(place):
         return list(_in_folder(_without_slash(place), storage).files)
-    if has_glob(place):
-        found = [info.uri for info in storage.match(place)]
+    found = [info.uri for info in storage.match(place)] if has_glob(place) else []
+    if found:
         records = [uri for uri in found if is_record_name(name_of(uri))]
-        if not found:
-            raise DatasetError(f"{place}: no file matches")
         return [ShardFile(uri, uri, split_of(uri)) for uri in records or found]
-    raise DatasetError(f"{place} does not exist")
+    from beam_tfrecord.manifests import missing  # seldom needed, and reading shall start fast
+
+    raise DatasetError(f"{place}: {missing(storage, place)}")
 
 
 def _record_files(folder: str, storage: Storage) -> list[ShardFile]:

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator
 from beam_tfrecord.elements import Finding
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.metadata.text import json_line
+from beam_tfrecord.public_text import public_text
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Finding))
 
 
 def finding_line(finding: Finding) -> str:
-    """The line of a finding, with its newline."""
-    return json_line({name: getattr(finding, name) for name in _FIELDS})
+    """The line of a finding, with its newline. Signed addresses lose their signature."""
+    return json_line({name: public_text(getattr(finding, name)) for name in _FIELDS})
 
 
 def read_finding_lines(lines: Iterable[bytes], name: str) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from beam_tfrecord.datasets.facts import DatasetFacts, facts_from
 from beam_tfrecord.datasets.published import REPORT
 from beam_tfrecord.errors import ConfigError, DatasetError
 from beam_tfrecord.job import clear_folder
+from beam_tfrecord.manifests import missing
 from beam_tfrecord.metadata import CONVERSION, DATASET_INFO
 from beam_tfrecord.packing.checked import Measured, check_content
 from beam_tfrecord.packing.contents import LARGEST_CONVERSION, Content, dataset_contents
@@ -55,7 +56,8 @@ def unpack_dataset(
     """
     output = output.rstrip("/") or "/"
     if not storage.is_file(archive):
-        raise ConfigError(f"{public_uri(archive)} does not exist: name an archive that pack made")
+        what = "a folder, not an archive" if storage.is_folder(archive) else missing(storage, archive)
+        raise ConfigError(f"{public_uri(archive)}: {what}; name an archive that pack made")
     options = OutputConfig(output=output, overwrite=overwrite)
     clear_folder(options, storage)
     staged = f"{staging_folder(output)}/unpacked"

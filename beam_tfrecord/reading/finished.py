@@ -47,5 +47,8 @@ def open_dataset(directory: str | os.PathLike[str], storage: Storage | None = No
         folder = os.path.expanduser(folder)
     folder = folder.rstrip("/") or "/"
     if not scheme_of(folder) and not storage.is_folder(folder):
-        raise DatasetError(f"there is no folder {folder}")
+        from beam_tfrecord.manifests import missing  # seldom needed, and reading shall start fast
+
+        what = "is a file: name the folder of a dataset" if storage.is_file(folder) else missing(storage, folder)
+        raise DatasetError(f"{folder}: {what}")
     return FinishedDataset(folder, facts_from(read_conversion(folder, storage)), storage)

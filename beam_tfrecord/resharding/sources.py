@@ -11,6 +11,7 @@ from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.published import PUBLISHED, REJECTS_FILE, WARNINGS_FILE, read_object
 from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
 from beam_tfrecord.errors import ConfigError, DatasetError, nearest
+from beam_tfrecord.manifests import missing
 from beam_tfrecord.metadata import CONVERSION, DATASET_INFO, STATISTICS
 from beam_tfrecord.option_values import InputSpec, check_split_name
 from beam_tfrecord.resharding.ranges import SourceFile
@@ -66,7 +67,8 @@ def _place(spec: InputSpec, storage: Storage) -> tuple[str, str | None]:
                 except ValueError as error:
                     raise ConfigError(f"{spec.uri}: {error}") from None
             return uri.rstrip("/") or "/", split
-    raise ConfigError(f"{public_uri(list(_readings(spec))[-1][0])} does not exist: name the folder of a dataset")
+    uri = list(_readings(spec))[-1][0]
+    raise ConfigError(f"{public_uri(uri)}: {missing(storage, uri)}")
 
 
 def _readings(spec: InputSpec) -> Iterator[tuple[str, str | None]]:

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from beam_tfrecord.config import RunConfig
 from beam_tfrecord.elements import Member
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.manifests.base import FileInfo
+from beam_tfrecord.run_config import RunConfig
 from beam_tfrecord.storage.faults import MissingFileError, UnreadableFileError
 from beam_tfrecord.storage.local import LocalStore
 from beam_tfrecord.storage.retry import StorageCounters

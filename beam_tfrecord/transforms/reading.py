@@ -23,7 +23,8 @@ def split_source(number: int, source: Source, files: Files) -> Iterator[Numbered
 
 
 class _SplitSource(beam.DoFn):
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, config: ConvertConfig, storage: Storage) -> None:
+        self._config = config  # brings the plugins along
         self._storage = storage
         self._retries = RetryCounts(storage)
 
@@ -62,8 +63,9 @@ class _ReadBlocks(beam.DoFn):
 class SplitManifests(beam.PTransform):
     """The sources of a job as pieces, spread over the workers."""
 
-    def __init__(self, sources: Sequence[Source], storage: Storage) -> None:
+    def __init__(self, config: ConvertConfig, sources: Sequence[Source], storage: Storage) -> None:
         super().__init__()
+        self._config = config
         self._sources = tuple(sources)
         self._storage = storage
 
@@ -71,7 +73,7 @@ class SplitManifests(beam.PTransform):
         return (
             root
             | "Sources" >> beam.Create(list(enumerate(self._sources)), reshuffle=False)
-            | "SplitSources" >> beam.ParDo(_SplitSource(self._storage)).with_output_types(NumberedPiece)
+            | "SplitSources" >> beam.ParDo(_SplitSource(self._config, self._storage)).with_output_types(NumberedPiece)
             | "SpreadPieces" >> beam.Reshuffle()
         )
 
@@ -92,7 +94,7 @@ class ReadManifest(beam.PTransform):
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[Entry | RejectedRow]:
         return (
             root
-            | "SplitManifests" >> SplitManifests(self._sources, self._storage)
+            | "SplitManifests" >> SplitManifests(self._config, self._sources, self._storage)
             | "ReadEntries" >> beam.ParDo(_ReadEntries(self._config, self._storage))
         )
 
@@ -116,6 +118,6 @@ class ReadBlocks(beam.PTransform):
         read = _ReadBlocks(self._config, self._storage, self._with_helpers)
         return (
             root
-            | "SplitManifests" >> SplitManifests(self._sources, self._storage)
+            | "SplitManifests" >> SplitManifests(self._config, self._sources, self._storage)
             | "ReadBlocks" >> beam.ParDo(read).with_output_types(Block)
         )

@@ -366,7 +366,7 @@ def test_the_last_lines_are_the_command_and_the_sum(tmp_path: Path, capsys: Capt
 
 def test_flags_of_a_file_that_is_not_there_or_not_quoted_are_told(tmp_path: Path, capsys: Captured) -> None:
     assert main(["convert", f"@{tmp_path}/none.args", "--output", str(tmp_path / "out")]) == 2
-    assert "there is no such file of flags" in capsys.readouterr().err
+    assert "no file of flags is there" in capsys.readouterr().err
     write(tmp_path / "bad.args", "--input='open")
     assert main(["convert", f"@{tmp_path}/bad.args"]) == 2
     assert "quoted as in a shell" in capsys.readouterr().err

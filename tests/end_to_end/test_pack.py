@@ -277,7 +277,7 @@ def test_wrong_options_are_told(made: Path, archive: Path, tmp_path: Path, capsy
         (["pack", made, made, "--sizes"], "one place too many"),
         (["pack", made, "--sizes", "--sample", "x"], "must be a size"),
         (["unpack", archive], "--output is needed"),
-        (["unpack", tmp_path / "nothing.tar", "--output", tmp_path / "o"], "does not exist"),
+        (["unpack", tmp_path / "nothing.tar", "--output", tmp_path / "o"], "there is no such file or folder"),
         (["unpack", archive, "--output", made], "give --overwrite"),
         (["unpack", archive, "--output", archive.parent], "holds other files"),
     ]

@@ -128,7 +128,7 @@ def test_the_verdict_can_be_kept(dataset: Handmade, tmp_path: Path, capsys: Capt
     ("arguments", "status", "message"),
     [
         ([], 2, "name a dataset"),
-        (["nowhere"], 1, "nowhere does not exist"),
+        (["nowhere"], 1, "there is no such file or folder"),
         (["x", "--decodr", "pillow"], 2, "did you mean '--decoder'"),
         (["x", "--decoder", "opencv"], 2, "opencv"),
         (["x", "--max_faults", "many"], 2, "'many' is no whole number"),

@@ -23,7 +23,7 @@ def no_helper_is_left() -> Iterator[None]:
     close_all()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions of this file can be found by a helper."""
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
@@ -67,7 +67,7 @@ def modules_loaded(names: tuple[str, ...], tell: Tell) -> list[str]:
     return [name for name in names if name in sys.modules]
 
 
-def test_a_helper_computes_in_a_process_of_its_own_and_tells_what_the_work_tells(importable: None) -> None:
+def test_a_helper_computes_in_a_process_of_its_own_and_tells_what_the_work_tells() -> None:
     helper, told = Helper(), []
     helper.begin(squared)
     value, process = helper.call((12,), lambda *values: told.append(values))
@@ -78,7 +78,7 @@ def test_a_helper_computes_in_a_process_of_its_own_and_tells_what_the_work_tells
 
 @pytest.mark.parametrize(("what", "kind"), [("config", ConfigError), ("bug", ZeroDivisionError)])
 def test_what_the_work_raises_arrives_as_itself_with_the_traceback_of_the_helper(
-    importable: None, what: str, kind: type[Exception]
+    what: str, kind: type[Exception]
 ) -> None:
     helper = Helper()
     helper.begin(failing)
@@ -89,7 +89,7 @@ def test_what_the_work_raises_arrives_as_itself_with_the_traceback_of_the_helper
         helper.call(("again",), print)
 
 
-def test_a_helper_that_dies_is_told_with_the_cure(importable: None) -> None:
+def test_a_helper_that_dies_is_told_with_the_cure() -> None:
     helper = Helper()
     helper.begin(failing)
     with pytest.raises(JobError, match=r"status 7.*--resume.*--processes 1"):
@@ -97,7 +97,7 @@ def test_a_helper_that_dies_is_told_with_the_cure(importable: None) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_a_crew_gives_each_result_once_whoever_computes_it(importable: None, count: int) -> None:
+def test_a_crew_gives_each_result_once_whoever_computes_it(count: int) -> None:
     crew: Crew[int, tuple[int, int]] = Crew(squared, here, count)
     results = [result for number in range(1, 41) for result in crew.take(number)]
     results += crew.finish()
@@ -107,7 +107,7 @@ def test_a_crew_gives_each_result_once_whoever_computes_it(importable: None, cou
     assert (len(processes) > 1) == (count > 0)
 
 
-def test_helpers_of_a_finished_crew_serve_the_next_one(importable: None) -> None:
+def test_helpers_of_a_finished_crew_serve_the_next_one() -> None:
     first: Crew[int, tuple[int, int]] = Crew(squared, here, 1)
     list(first.take(1))
     [(_, process)] = list(first.finish())
@@ -117,7 +117,7 @@ def test_helpers_of_a_finished_crew_serve_the_next_one(importable: None) -> None
     assert len(helpers._RUNNING) == 1
 
 
-def test_a_failure_in_a_helper_ends_the_crew(importable: None) -> None:
+def test_a_failure_in_a_helper_ends_the_crew() -> None:
     crew: Crew[str, None] = Crew(failing, lambda what: None, 1)
     with pytest.raises(ConfigError, match="choose another value"):
         give_until_it_fails(crew)
@@ -125,7 +125,7 @@ def test_a_failure_in_a_helper_ends_the_crew(importable: None) -> None:
     assert not helpers._RUNNING
 
 
-def test_helpers_started_in_advance_have_imported_what_is_needed(importable: None) -> None:
+def test_helpers_started_in_advance_have_imported_what_is_needed() -> None:
     start_in_advance(1, ["beam_tfrecord.planning.block_reading"])
     assert len(helpers._WAITING) == 1
     crew: Crew[tuple[str, ...], list[str]] = Crew(modules_loaded, lambda names: [], 1)

@@ -423,7 +423,7 @@ def test_what_cannot_be_loaded_is_told(dataset: Find, tmp_path: Path) -> None:
         load(dataset("classes"), "trian")
     with pytest.raises(DatasetError, match=r"holds no conversion\.json"):
         load(tmp_path)
-    with pytest.raises(DatasetError, match="there is no folder"):
+    with pytest.raises(DatasetError, match="there is no such file or folder"):
         load(tmp_path / "nothing")
     (tmp_path / "conversion.json").write_text("{}")
     with pytest.raises(DatasetError, match="damaged"):

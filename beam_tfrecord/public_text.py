@@ -1,0 +1,24 @@
+"""Texts as they may be shown and kept: without what gives access."""
+
+from __future__ import annotations
+
+import re
+
+# An address in a text, up to a blank or a quote; blanks and apostrophes belong to it where a query follows. What stands
+# behind it stays: the number of a line, and marks of the sentence.
+_ADDRESS = re.compile(
+    r"""(\b[A-Za-z][A-Za-z0-9+.-]*://)([^\s/@'"]*@)?([^\s?'"]*(?:[^?"\n]*(?=\?[\w%]))?)"""
+    r"""(\?[^\s'"]*?)?(?=(?::\d+)?[:,;.)]*(?:[\s'"]|$))"""
+)
+
+
+def public_text(text: str) -> str:
+    """A text whose addresses have no user, no password and, on the web, no query: signed URLs are cut at the ``?``."""
+    return _ADDRESS.sub(_cut, text) if "://" in text else text
+
+
+def _cut(found: re.Match[str]) -> str:
+    scheme, user, place, query = found.groups(default="")
+    is_web = scheme.lower() in ("http://", "https://")
+    is_bucket = scheme.lower() in ("gs://", "s3://")  # where @ and ? are characters like any other
+    return scheme + (user if is_bucket else "") + place + ("" if is_web else query)
