@@ -10,8 +10,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready-$(shell cat setup.py constraints.txt | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-engines fuzz bench bench-quick check format constraints licences audit flex-template \
-    dist smoke clean
+.PHONY: help venv demo test test-engines fuzz bench bench-quick check format docs pictures constraints licences audit \
+    flex-template dist smoke clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,13 @@ check: $(READY) ## format, lint, types, import direction, dead code
 format: $(READY) ## format the code and mend what the linter can mend
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+docs: $(READY) ## build the documentation as a site into build/site; any doubtful link is an error
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "build/site/index.html is there; its search needs a server: python3 -m http.server --directory build/site"
+
+pictures: $(READY) ## make the pictures of the documentation anew (needs Chromium)
+	@$(BIN)/python -m tests.make_pictures docs/pictures
 
 constraints: $(READY) ## pin the newest versions that fit setup.py, for all Pythons at once; run make test afterwards
 	@$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.10 --all-extras \

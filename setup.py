@@ -79,6 +79,7 @@ DOCS = [
 ]
 DEV = [
     *TEST,
+    *DOCS,
     "build>=1.2,<2",
     "import-linter>=2.3,<3",
     "mypy>=1.14,<3",

@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from beam_tfrecord.config import RunConfig
 from beam_tfrecord.datasets.published import read_conversion
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.resharding.job import ReshardJob, clear_output, prepare_job
 from beam_tfrecord.resharding.options import ReshardOptions
+from beam_tfrecord.run_config import RunConfig
 from beam_tfrecord.storage import Storage, name_of
 from beam_tfrecord.tfrecord import parse_shard_name
 from pipelines.exits import DONE

@@ -17,6 +17,7 @@ from beam_tfrecord.report.text import clean, file_size, percent, plural, shorten
 NAMED = 5  # names that a sentence lists
 UNBALANCED = 10.0
 MAX_SHARDS = 1_000
+_TOLD_BY_NAME = ("split_leak", "conflicting_label")  # warnings with a notice of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,13 @@ def shard_rows(conversion: Mapping[str, Any]) -> list[ShardRow]:
 def notices(dataset: Dataset, balance: ClassBalance, *, has_pictures: bool = True) -> list[Notice]:
     """What is worth a look, the most important first. has_pictures: whether any sample picture is shown."""
     conversion = dataset.conversion
-    found = [*_status(conversion), *_about_rejects(conversion), *_about_leaks(conversion), *_about_classes(balance)]
+    found = [
+        *_status(conversion),
+        *_about_rejects(conversion),
+        *_about_leaks(conversion),
+        *_about_classes(balance),
+        *_about_warnings(conversion),
+    ]
     if dataset.scan is not None and dataset.scan.records != dataset.scan.total:
         of_total = f" of {dataset.scan.total:,}" if dataset.scan.total is not None else ""
         found.append(
@@ -249,6 +256,16 @@ def _about_classes(balance: ClassBalance) -> Iterator[Notice]:
         yield Notice(
             f"The classes are unbalanced: the most frequent is used {ratio} times as often as the rarest.", "classes"
         )
+
+
+def _about_warnings(conversion: Mapping[str, Any]) -> Iterator[Notice]:
+    """The warnings that nothing else at the top tells of, the most frequent first."""
+    others = {code: count for code, count in conversion.get("warnings", {}).items() if code not in _TOLD_BY_NAME}
+    if others:
+        by_count = sorted(others.items(), key=lambda item: (-item[1], item[0]))
+        names = ", ".join(f"{clean(code)} {count:,}" for code, count in by_count[:NAMED])
+        more = ", …" if len(by_count) > NAMED else ""
+        yield Notice(f"{plural(sum(others.values()), 'warning')} about what was kept: {names}{more}.", "findings")
 
 
 def _do(labels: Sequence[str]) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from beam_tfrecord.config import OutputConfig, RunConfig, ShardConfig
+from beam_tfrecord.config import OutputConfig, ShardConfig
 from beam_tfrecord.errors import ConfigError, nearest
 from beam_tfrecord.option_values import InputSpec, check_split_name, parse_inputs
 from beam_tfrecord.options import ConfigSection, option
+from beam_tfrecord.run_config import RunConfig
 
 
 def parse_split_renames(value: Any) -> tuple[tuple[str, str], ...]:

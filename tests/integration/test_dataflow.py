@@ -31,6 +31,7 @@ from pipelines import flex_template
 from pipelines.convert import main
 from tests.conftest import ROOT
 from tests.dataflow_stub import JOB_ID, DataflowStub, dataflow_stub, run_staged
+from tests.docs.blocks import blocks, commands
 from tests.emulators import Emulator
 from tests.loopback import Answer, Request, serving
 from tests.samples import class_folders
@@ -152,6 +153,22 @@ def check_template(template: str, bucket: Bucket, service: DataflowStub, capsys:
     assert job["environment"]["workerPools"][0]["workerHarnessContainerImage"] == IMAGE
     staged = job["environment"]["sdkPipelineOptions"]["options"]["pipelineUrl"]
     assert staged.removeprefix(f"gs://{bucket.name}/tmp/") in files(bucket, "tmp")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/clusters.md"])
+def test_the_jobs_of_the_documentation_are_translated(
+    page: str, bucket: Bucket, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    bucket.blob("labels.csv").upload_from_string("image,label\nphotos/circle/circle_0.jpg,circle\n")
+    variables: dict[str, str] = {}
+    found = [words for block in blocks(page) if block.language == "sh" for words in commands(block.text, variables)]
+    jobs = [words[2:] for words in found if "DataflowRunner" in words and "..." not in words]
+    assert jobs
+    for words in jobs:
+        placed = [re.sub(r"gs://[^/]+", f"gs://{bucket.name}", word) for word in words]
+        assert main([*placed, "--dry_run=true"]) == 0
+        assert capsys.readouterr().out == "the whole graph was translated for Dataflow; nothing was submitted\n"
 
 
 @pytest.mark.parametrize(

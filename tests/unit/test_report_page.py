@@ -257,6 +257,25 @@ def test_a_clean_dataset_is_told_to_be_one() -> None:
     assert not {"rejects", "findings"} & {attributes.get("id") for _, attributes in reader.tags}
 
 
+def test_a_dataset_with_warnings_is_not_told_to_be_clean() -> None:
+    told = conversion(
+        rows=8,
+        rejected={"total": 0, "by_code": {}},
+        warnings={"exif_damaged": 1_200, "box_clipped": 3},
+        changed={},
+        classes={"train": {"cat": 4}},
+        labels=["cat"],
+    )
+    text = read(page_of(dataset(told))).text
+    assert "nothing stands out" not in text
+    assert "1,203 warnings about what was kept: exif_damaged 1,200, box_clipped 3." in text
+
+
+def test_a_warning_that_has_its_own_notice_is_not_told_twice() -> None:
+    text = read(page_of(dataset(conversion(warnings={"split_leak": 3})))).text
+    assert "about what was kept" not in text
+
+
 @pytest.mark.parametrize("status", ["withheld", "empty"])
 def test_a_dataset_that_was_not_published_is_told_to_be_none(status: str) -> None:
     assert "not published" in read(page_of(dataset(conversion(status=status)))).text
