@@ -141,7 +141,7 @@ def test_a_helper_ends_with_the_process_that_started_it_even_when_that_is_killed
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "from beam_tfrecord.helpers import Helper\n"
         "import test_helpers\n"
-        f"helper = Helper(); helper.begin(test_helpers.sleeping); helper.call(({str(marker)!r},), print)"
+        f"helper = Helper(); helper.begin(test_helpers.{sleeping.__name__}); helper.call(({str(marker)!r},), print)"
     )
     with subprocess.Popen([sys.executable, "-c", program]) as parent:
         while not (marker.exists() and marker.read_text()):
