@@ -33,6 +33,7 @@ class ProcessFailedError(RuntimeError):
 def measure(command: Sequence[str], cwd: Path) -> Measured:
     """Run a command to its end. Raises ProcessFailedError when it fails."""
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": str(cwd)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling anew at each start is nobody's everyday
     started = time.perf_counter()
     with subprocess.Popen(
         command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -21,6 +21,7 @@ from beam_tfrecord.helpers import GARBAGE_THRESHOLD
 
 OPTIONAL_OF_BEAM = (
     "IPython",
+    "apache_beam.io.gcp.bigquery",  # which Beam does without where Google's clients are missing
     "apitools",
     "azure",
     "boto3",
@@ -39,6 +40,7 @@ OPTIONAL_OF_BEAM = (
     "sqlalchemy",
     "tensorflow",
     "torch",
+    "tornado",
 )
 
 
