@@ -129,6 +129,11 @@ def start_in_advance(count: int, modules: Sequence[str]) -> None:
             _WAITING.append(helper)
 
 
+def are_waiting() -> bool:
+    """Whether a crew would get helpers that are started already."""
+    return bool(_WAITING)
+
+
 def close_all() -> None:
     """End all helpers of this process."""
     _WAITING.clear()

@@ -10,7 +10,7 @@ from beam_tfrecord.annotations import kinds_of_modules
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Entry, RejectedRow
 from beam_tfrecord.entries import EntryParser
-from beam_tfrecord.helpers import Crew, Tell
+from beam_tfrecord.helpers import Crew, Tell, are_waiting
 from beam_tfrecord.manifests import FORMATS
 from beam_tfrecord.manifests.base import Files, Ignored, Item, Piece, Source
 from beam_tfrecord.planning.blocks import pack_block
@@ -77,10 +77,11 @@ def read_blocks(numbered: NumberedPiece, config: ConvertConfig, files: Files, he
     items = _items_of(numbered.piece, config, files)
     make = MakeBlock(config, files)
     source = numbered.piece.source
-    first = tuple(itertools.islice(items, HELPED_ITEMS))
-    yield make(ItemBatch(numbered.number, source, first))
-    if len(first) < HELPED_ITEMS:
-        return
+    if not are_waiting():
+        first = tuple(itertools.islice(items, HELPED_ITEMS))
+        yield make(ItemBatch(numbered.number, source, first))
+        if len(first) < HELPED_ITEMS:
+            return
     crew: Crew[ItemBatch, Block] = Crew(make, make, helpers)
     try:
         for batch in _batches(items):

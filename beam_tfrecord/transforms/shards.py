@@ -40,8 +40,10 @@ class _WriteShards(beam.DoFn):
     def _opened(self, plan: DatasetPlan) -> ShardCrew:
         """The crew, made for the first shard: what it takes depends on where the images are and how large."""
         if self._crew is None:
-            work = WriteShard(self._config, plan, self._storage, threads_for(self._config, plan))
-            self._crew = ShardCrew(work, helpers_for(self._config, plan) if self._with_helpers else 0, EngineProgress())
+            helpers = helpers_for(self._config, plan) if self._with_helpers else 0
+            threads = threads_for(self._config, plan)
+            work = WriteShard(self._config, plan, self._storage, threads, shares_cores=helpers > 0)
+            self._crew = ShardCrew(work, helpers, EngineProgress())
             PROGRESS.total = plan.survey.rows
         return self._crew
 

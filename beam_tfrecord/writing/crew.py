@@ -52,12 +52,16 @@ class ShardTask:
 
 @dataclass(frozen=True)
 class WriteShard:
-    """Writes shards of one dataset, in whatever process it finds itself. threads: that read ahead there."""
+    """Writes shards of one dataset, in whatever process it finds itself.
+
+    threads: that read ahead there. shares_cores: as for :class:`~beam_tfrecord.writing.shards.ShardWriter`.
+    """
 
     config: ConvertConfig
     plan: DatasetPlan
     storage: Storage
     threads: int
+    shares_cores: bool = False
 
     def __call__(self, task: ShardTask, tell: Tell) -> WrittenShard:
         """As a helper calls it: with threads of its own, and finished items told to the process that asked."""
@@ -69,7 +73,9 @@ class WriteShard:
 
     def write(self, task: ShardTask, pool: ThreadPoolExecutor, progress: ProgressSink) -> WrittenShard:
         """Write the shard with the threads of a pool."""
-        writer = ShardWriter(self.config, self.plan, self.storage, pool, self.threads, progress)
+        writer = ShardWriter(
+            self.config, self.plan, self.storage, pool, self.threads, progress, shares_cores=self.shares_cores
+        )
         items = (item for block in task.blocks for item in unpack_block(block))
         return WrittenShard(writer.write(task.split, task.index, items), writer.times)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -27,6 +27,12 @@ from beam_tfrecord.writing.timing import WorkTimes
 
 SMALL_TASK = 256 * 1024  # bytes of images in one task of a thread: a task costs as much as encoding a small image
 MAX_TASK_ITEMS = 32
+SLOW_READ = 100_000  # nanoseconds: from memory a small file comes in a tenth of it
+TASKS_AHEAD = 64  # between two looks at how long a read takes
+
+
+Done = tuple[list[Outcome], WorkTimes]
+Run = Callable[[list[Placed]], Done]
 
 
 class ProgressSink(Protocol):
@@ -40,7 +46,8 @@ class ShardWriter:
     """Writes shards of one dataset; several threads may call :meth:`write` for different shards.
 
     pool: threads that read and encode ahead; there are ``threads`` of them. progress: told in the thread that calls.
-    times: what the threads spent is added there.
+    times: what the threads spent is added there. shares_cores: other processes keep the other cores busy, so that
+    threads are of use only where reads wait.
     """
 
     config: ConvertConfig
@@ -50,6 +57,7 @@ class ShardWriter:
     threads: int
     progress: ProgressSink
     times: WorkTimes = field(default_factory=WorkTimes)
+    shares_cores: bool = False
 
     def write(self, split: str, index: int, items: Iterable[BlockItem]) -> ShardInfo:
         """Write the shard of these items, or take over the finished one of an interrupted run (``--resume``)."""
@@ -116,23 +124,35 @@ class ShardWriter:
         size = self._task_items()
         tasks = (placed[start : start + size] for start in range(0, len(placed), size))
 
-        def run(task: list[Placed]) -> tuple[list[Outcome], WorkTimes]:
+        def run(task: list[Placed]) -> Done:
             times = WorkTimes()
             return [encode_placed(item, encoder, times) for item in task], times
 
-        for outcomes, times in ordered_map(
+        for outcomes, times in self._here_or_ahead(run, tasks) if self.shares_cores else self._ahead(run, tasks):
+            self.times.add(times)
+            rejects = sum(outcome.record is None for outcome in outcomes)
+            bytes_read = sum(outcome.record.bytes_read for outcome in outcomes if outcome.record)
+            self.progress.add(len(outcomes) - rejects, rejects, bytes_read)
+            yield outcomes
+
+    def _here_or_ahead(self, run: Run, tasks: Iterator[list[Placed]]) -> Iterator[Done]:
+        """Tasks done in this thread as long as reads do not wait; those behind a slow one are done ahead."""
+        for task in tasks:
+            done = run(task)
+            yield done
+            if done[1].read > SLOW_READ * len(task):
+                yield from self._ahead(run, itertools.islice(tasks, TASKS_AHEAD))
+
+    def _ahead(self, run: Run, tasks: Iterable[list[Placed]]) -> Iterator[Done]:
+        """Tasks done by the threads of the pool."""
+        return ordered_map(
             self.pool,
             run,
             tasks,
             max_tasks=2 * self.threads,
             max_bytes=self.config.run.read_ahead,
             size_of=lambda done: sum(len(outcome.record.data) for outcome in done[0] if outcome.record),
-        ):
-            self.times.add(times)
-            rejects = sum(outcome.record is None for outcome in outcomes)
-            bytes_read = sum(outcome.record.bytes_read for outcome in outcomes if outcome.record)
-            self.progress.add(len(outcomes) - rejects, rejects, bytes_read)
-            yield outcomes
+        )
 
     def _task_items(self) -> int:
         """Few items per task where each read waits for a store, many where a read costs less than a task."""
