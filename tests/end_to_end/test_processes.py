@@ -1,0 +1,129 @@
+"""The same files, however many processes of this machine make them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from beam_tfrecord import convert, helpers, register_kind
+from beam_tfrecord.annotations import _KINDS
+from beam_tfrecord.annotations.captions import CaptionsKind
+from beam_tfrecord.errors import ManifestError
+from beam_tfrecord.planning.block_reading import HELPED_ITEMS
+from beam_tfrecord.writing import shards
+from beam_tfrecord.writing.progress import PROGRESS
+from tests.end_to_end.datasets import converted, shard_bytes
+from tests.engines import COLLECTIONS, Files, converted_on, differing
+from tests.samples import write_files, write_table
+
+
+@pytest.fixture(autouse=True)
+def no_helper_is_left() -> Iterator[None]:
+    yield
+    helpers.close_all()
+
+
+@pytest.fixture
+def helped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Fills with what helpers are asked to do."""
+    asked: list[str] = []
+    call = helpers.Helper.call
+
+    def noted(self: helpers.Helper, arguments: Any, tell: Any) -> Any:
+        asked.append(type(arguments[0]).__name__)
+        return call(self, arguments, tell)
+
+    monkeypatch.setattr(helpers.Helper, "call", noted)
+    return asked
+
+
+def without_option(files: Files) -> Files:
+    """The files, but for the line that tells the number of processes."""
+    told = json.loads(files["conversion.json"])
+    told["options"].pop("processes")
+    return {**files, "conversion.json": json.dumps(told).encode(), "report.html": b""}
+
+
+@pytest.mark.parametrize("kind", COLLECTIONS)
+def test_helpers_make_the_files_that_one_process_makes(
+    tmp_path: Path, helped: list[str], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So little is to do that all of it would be done here before a helper takes anything.
+    monkeypatch.setattr(helpers.Crew, "_waiting_task", lambda crew: None)
+    shards = {} if kind == "shapes" else {"num_shards": 4}
+    alone = converted_on(None, tmp_path, kind, processes=1, **shards)
+    assert not helped
+    together = converted_on(None, tmp_path, kind, processes=3, **shards)
+    assert "ShardTask" in helped
+    assert differing(without_option(together), without_option(alone)) == []
+
+
+def test_a_long_table_is_read_by_helpers_too(tmp_path: Path, helped: list[str]) -> None:
+    with (tmp_path / "rows.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["age", "name", "split"])
+        for number in range(3 * HELPED_ITEMS):
+            writer.writerow(
+                [number if number % 1000 else "old", f"name {number % 7}", "test" if number % 5 else "train"]
+            )
+    options = {"columns": "age:int64,name:string", "num_shards": "train=2,test=3"}
+    alone = converted(tmp_path / "rows.csv", tmp_path / "one", processes=1, **options)
+    together = converted(tmp_path / "rows.csv", tmp_path / "three", processes=3, **options)
+    assert {"ItemBatch", "ShardTask"} <= set(helped)
+    assert (together.written, together.rejected) == (alone.written, alone.rejected)
+    assert sum(alone.rejected.values()) == 13  # of 12,288 rows every thousandth, the first one included
+    assert shard_bytes(tmp_path / "three") == shard_bytes(tmp_path / "one")
+    assert (tmp_path / "three/rejects.jsonl").read_bytes() == (tmp_path / "one/rejects.jsonl").read_bytes()
+
+
+def test_every_row_is_told_to_the_progress_wherever_it_is_written(tmp_path: Path, helped: list[str]) -> None:
+    source, options = COLLECTIONS["shapes"](tmp_path / "in")
+    PROGRESS.reset()
+    converted(source, tmp_path / "out", processes=2, **options)
+    assert helped
+    assert (PROGRESS.records, PROGRESS.rejects) == (21, 4)
+
+
+def test_a_mistake_that_a_helper_finds_is_told_as_one(tmp_path: Path) -> None:
+    rows = [("image", "label"), *[(f"{number % 20}.jpg", "a") for number in range(40)]]
+    write_files(tmp_path, {f"{number}.jpg": b"" for number in range(20)})
+    with pytest.raises(ManifestError, match=r"the id '\d+\.jpg' is used by .*rows\.csv:\d+ and by .*rows\.csv:\d+"):
+        convert(
+            write_table(tmp_path / "rows.csv", rows), tmp_path / "out", duplicates="fail", num_shards=20, processes=2
+        )
+
+
+def test_where_reads_wait_they_are_done_ahead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, options = COLLECTIONS["shapes"](tmp_path / "in")
+    converted(source, tmp_path / "quick", processes=2, **options)
+    ahead = []
+    do_ahead = shards.ShardWriter._ahead
+
+    def noted(self: shards.ShardWriter, run: Any, tasks: Any) -> Any:
+        ahead.append(os.getpid())
+        return do_ahead(self, run, tasks)
+
+    monkeypatch.setattr(shards.ShardWriter, "_ahead", noted)
+    monkeypatch.setattr(shards, "SLOW_READ", 0)
+    converted(source, tmp_path / "slow", processes=2, **options)
+    assert ahead
+    assert shard_bytes(tmp_path / "slow") == shard_bytes(tmp_path / "quick")
+
+
+def test_a_kind_that_only_this_process_knows_is_not_given_to_helpers(tmp_path: Path, helped: list[str]) -> None:
+    class Remark(CaptionsKind):
+        name = "remark"
+
+    source, options = COLLECTIONS["shapes"](tmp_path / "in")
+    register_kind(Remark())
+    try:
+        converted(source, tmp_path / "out", processes=3, **options)
+    finally:
+        del _KINDS["remark"]
+    assert not helped
