@@ -21,7 +21,7 @@ class RunConfig(ConfigSection):
     )
     read_threads: int | None = option(
         None,
-        "images read at a time in each worker process (default: one per core; 32 where they lie in an object store)",
+        "images read at a time in each worker process (default: one per core; 48 where they lie in an object store)",
         parse=parse_positive,
         metavar="N",
         decides_bytes=False,

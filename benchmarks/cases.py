@@ -58,6 +58,18 @@ def verify() -> Program:
     )
 
 
+def extract() -> Program:
+    """Our extract command; its count is that of the pictures that are there afterwards."""
+    return Program(
+        PRODUCT,
+        lambda source, output: [
+            *(sys.executable, "-m", "pipelines.main", "extract", str(source), "--output", str(output)),
+            *("--quiet", "--json"),
+        ],
+        lambda line, output: sum(path.is_file() for path in (output / "images").rglob("*")),
+    )
+
+
 def _told(line: str, name: str, found: int) -> int:
     told = json.loads(line)[name]
     if told != found:
@@ -181,6 +193,26 @@ SPEED: tuple[Case, ...] = (
         (verify(), reference("tf_read", "tf.data, read and decoded")),
         "tf.data, read and decoded",
         3.0,
+        source_is_dataset=True,
+    ),
+    Case(
+        "extract",
+        "extract of the 20,000 small JPEGs, checked and hashed, with their manifest",
+        data.SMALL,
+        QUICK_SMALL,
+        (extract(), reference("tf_extract", "tf.data, written to files")),
+        "tf.data, written to files",
+        1.0,
+        source_is_dataset=True,
+    ),
+    Case(
+        "load",
+        "beam_tfrecord.load of the 20,000 small JPEGs in batches of 224 x 224",
+        data.SMALL,
+        QUICK_SMALL,
+        (reference("load", PRODUCT), reference("tf_train", "tf.data, by hand")),
+        "tf.data, by hand",
+        1.0,
         source_is_dataset=True,
     ),
 )

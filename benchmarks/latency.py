@@ -1,7 +1,13 @@
-"""Reads that take 20 ms each: how many are under way at a time in a default run."""
+"""Reads that take 20 ms each: how many are under way at a time in a default run.
+
+Twice: with a store that takes no work at all, where only the tool decides; and with a server and a client that do,
+where the cores set the pace.
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +22,7 @@ DELAY = 0.02
 COUNT = 2_000
 
 
-class _Counts:
+class UnderWay:
     """Requests under way: the most at a time, and the time-weighted mean between the first and the last."""
 
     def __init__(self) -> None:
@@ -25,6 +31,11 @@ class _Counts:
         self.busy = 0.0
         self.first = self.last = 0.0
         self._changed = 0.0
+
+    @property
+    def mean(self) -> float:
+        """Over the time from the first to the last."""
+        return self.busy / (self.last - self.first)
 
     def change(self, by: int) -> None:
         """One more or one fewer under way."""
@@ -40,7 +51,7 @@ class _Counts:
 def measure_latency(root: Path, scratch: Path) -> dict[str, float]:
     """A list of http:// pictures behind a server that waits 20 ms before each answer."""
     folder = data.make(data.FEW_SMALL, root)
-    counts = _Counts()
+    counts = UnderWay()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -74,10 +85,12 @@ def measure_latency(root: Path, scratch: Path) -> dict[str, float]:
         output = scratch / "remote"
         ours = measure(convert().command(manifest, output), ROOT)
         server.shutdown()
-    mean = counts.busy / (counts.last - counts.first)
+    alone = json.loads(measure([sys.executable, "-m", "benchmarks.slow_store", str(folder), str(output)], ROOT).output)
     print(
-        f"\nlatency: {len(paths):,} reads of {DELAY * 1000:.0f} ms in {ours.wall:.1f} s; one after the other they take "
-        f"{len(paths) * DELAY:.0f} s; under way at a time: mean {mean:.1f}, most {counts.most}   goal at least 32",
+        f"\nlatency: reads of {DELAY * 1000:.0f} ms from a store without work: under way at a time: mean "
+        f"{alone['mean']:.1f}, most {alone['most']}   goal at least 32\n  with a server: {len(paths):,} reads of "
+        f"{DELAY * 1000:.0f} ms in {ours.wall:.1f} s; one after the other they take "
+        f"{len(paths) * DELAY:.0f} s; under way at a time: mean {counts.mean:.1f}, most {counts.most}",
         flush=True,
     )
-    return {"wall": ours.wall, "mean": mean, "most": counts.most}
+    return {"wall": ours.wall, "mean": counts.mean, "most": counts.most, "store": alone}

@@ -23,7 +23,7 @@ from beam_tfrecord.writing.progress import NO_ITEMS, PROGRESS, ItemCounts
 from beam_tfrecord.writing.shards import ProgressSink, ShardWriter, has_latency
 from beam_tfrecord.writing.timing import WorkTimes
 
-REMOTE_THREADS = 32  # reads that wait for an object store at a time
+REMOTE_THREADS = 48  # reads that wait for an object store at a time; 32 and more are then always under way
 HELPED_RECORD = 64 * 1024  # bytes: records above it keep the decoder and the hash busier than Python
 HELPED_ROWS = 1_000  # below it a helper would be ready when the work is done
 

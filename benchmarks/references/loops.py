@@ -6,6 +6,9 @@ tf           one process with tf.io.TFRecordWriter and tf.train.Example; the siz
 checked      the same, with tf.io.decode_image on every file
 resize       two processes that decode whole with Pillow, resize with LANCZOS to a shorter side of 256, encode at 90
 tf_read      tf.data.TFRecordDataset, parsed and decoded, one record after the other
+tf_extract   the same records, each picture written to a file of its own in the folder of its class
+tf_train     tf.data as it is written for training: parsed, decoded and resized in parallel, in batches of 32
+load         beam_tfrecord.load for the same batches
 """
 
 from __future__ import annotations
@@ -17,8 +20,10 @@ import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 SHARDS = 16
+SIDE = 224  # of pictures in a batch for training
 
 
 def files_of(folder: Path) -> list[tuple[Path, int]]:
@@ -124,8 +129,56 @@ def tf_read(source: Path, output: Path) -> int:
     return count
 
 
+def _records(source: Path) -> tuple[list[str], dict[str, Any]]:
+    """Shards, and what a record holds for :func:`tf.io.parse_single_example`."""
+    import tensorflow as tf
+
+    spec = {
+        "image/encoded": tf.io.FixedLenFeature([], tf.string),
+        "image/filename": tf.io.FixedLenFeature([], tf.string),
+        "image/class/label": tf.io.FixedLenFeature([], tf.int64),
+    }
+    return [str(path) for path in sorted(source.glob("*.tfrecord"))], spec
+
+
+def tf_extract(source: Path, output: Path) -> int:
+    import tensorflow as tf
+
+    files, spec = _records(source)
+    count = 0
+    for record in tf.data.TFRecordDataset(files):
+        features = tf.io.parse_single_example(record, spec)
+        path = output / features["image/filename"].numpy().decode()
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(features["image/encoded"].numpy())
+        count += 1
+    return count
+
+
+def tf_train(source: Path, output: Path) -> int:
+    import tensorflow as tf
+
+    files, spec = _records(source)
+
+    def decoded(record: Any) -> Any:
+        features = tf.io.parse_single_example(record, spec)
+        image = tf.io.decode_jpeg(features["image/encoded"], channels=3)
+        image = tf.cast(tf.image.resize(image, (SIDE, SIDE), antialias=True), tf.uint8)
+        return image, features["image/class/label"]
+
+    batches = tf.data.TFRecordDataset(files).map(decoded, tf.data.AUTOTUNE).batch(32).prefetch(tf.data.AUTOTUNE)
+    return sum(int(images.shape[0]) for images, _ in batches)
+
+
+def load(source: Path, output: Path) -> int:
+    import beam_tfrecord
+
+    batches = beam_tfrecord.load(source, "train", image_size=SIDE, batch_size=32, as_supervised=True)
+    return sum(int(images.shape[0]) for images, _ in batches)
+
+
 KINDS: dict[str, Callable[[Path, Path], int]] = {
-    kind.__name__: kind for kind in (copy, decode, tf, checked, resize, tf_read)
+    kind.__name__: kind for kind in (copy, decode, tf, checked, resize, tf_read, tf_extract, tf_train, load)
 }
 
 
