@@ -49,11 +49,13 @@ def convert(*options: str) -> Program:
     )
 
 
-def verify() -> Program:
+def verify(name: str, *options: str) -> Program:
     """Our verify command; the source is a dataset."""
     return Program(
-        PRODUCT,
-        lambda source, output: [sys.executable, "-m", "pipelines.main", "verify", str(source), "--quiet", "--json"],
+        name,
+        lambda source, output: [
+            *(sys.executable, "-m", "pipelines.main", "verify", str(source), "--quiet", "--json", *options),
+        ],
         lambda line, output: json.loads(line)["images"],
     )
 
@@ -187,10 +189,14 @@ SPEED: tuple[Case, ...] = (
     ),
     Case(
         "verify",
-        "verify of the 20,000 small JPEGs",
+        "verify --decoder pillow of the 20,000 small JPEGs",
         data.SMALL,
         QUICK_SMALL,
-        (verify(), reference("tf_read", "tf.data, read and decoded")),
+        (
+            verify(PRODUCT, "--decoder", "pillow"),
+            verify("with TensorFlow's decoder", "--decoder", "tensorflow"),
+            reference("tf_read", "tf.data, read and decoded"),
+        ),
         "tf.data, read and decoded",
         3.0,
         source_is_dataset=True,
