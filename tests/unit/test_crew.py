@@ -1,0 +1,79 @@
+"""When helpers are asked: where they pay, and never where they could not do the work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from beam_tfrecord.annotations.base import Schema, Vocabulary
+from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.job import MANY_ROWS, has_many_rows, prepare_job
+from beam_tfrecord.planning.dataset_plan import DatasetPlan, SplitPlan
+from beam_tfrecord.planning.survey import SizeSample, Survey
+from beam_tfrecord.storage import Storage
+from beam_tfrecord.writing.crew import REMOTE_THREADS, helpers_for, threads_for
+from tests.samples import class_folders, write_files
+
+
+def config(**options: Any) -> ConvertConfig:
+    return ConvertConfig.from_options({"input": "in", "output": "out", **options})
+
+
+def plan(rows: int = 5000, record_bytes: float = 15_000, shards: int = 16, place: str = "/photos/a.jpg") -> DatasetPlan:
+    survey = Survey(rows=rows, sample=(SizeSample(0, place, None),))
+    boundaries = tuple(range(1, shards))
+    return DatasetPlan(
+        survey,
+        Schema(kinds=(), vocabulary=Vocabulary(()), keys={}, preset="imagenet"),
+        {"train": SplitPlan("train", rows, boundaries)},
+        record_bytes=record_bytes,
+    )
+
+
+@pytest.fixture(autouse=True)
+def four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beam_tfrecord.writing.crew.available_cores", lambda: 4)
+
+
+def test_many_small_images_on_this_machine_get_a_process_for_each_core() -> None:
+    assert helpers_for(config(), plan()) == 3
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"rows": 900}, {"record_bytes": 500_000.0}, {"place": "gs://bucket/a.jpg"}, {"shards": 1}],
+    ids=["few", "large", "remote", "one shard"],
+)
+def test_elsewhere_one_process_does_it(other: dict[str, Any]) -> None:
+    assert helpers_for(config(), plan(**other)) == 0
+
+
+def test_what_the_user_says_counts_as_far_as_there_are_shards() -> None:
+    assert helpers_for(config(processes=1), plan()) == 0
+    assert helpers_for(config(processes=2), plan(rows=10, record_bytes=10**6)) == 1
+    assert helpers_for(config(processes=50), plan(shards=5)) == 4
+
+
+def test_reads_that_wait_are_done_many_at_a_time() -> None:
+    assert threads_for(config(), plan(place="https://example.org/a.jpg")) == REMOTE_THREADS >= 32
+    assert threads_for(config(read_threads=3), plan(place="https://example.org/a.jpg")) == 3
+
+
+def test_a_job_looks_long_by_the_size_of_its_manifest_or_the_files_in_its_folder(tmp_path: Path) -> None:
+    write_files(tmp_path / "photos", class_folders(2))
+    (tmp_path / "short.csv").write_text("image,label\n" + "a.jpg,a\n" * 10)
+    (tmp_path / "long.csv").write_text("image,label\n" + "a/rather/long/name/of/a/photo.jpg,label of it\n" * MANY_ROWS)
+
+    def is_long(name: str) -> bool:
+        return has_many_rows(prepare_job(config(input=str(tmp_path / name)), Storage()), Storage())
+
+    assert [is_long(name) for name in ("photos", "short.csv", "long.csv")] == [False, False, True]
+    job = prepare_job(config(input=str(tmp_path / "photos")), Storage())
+    [source] = job.sources
+    assert source.details["images"] == len(class_folders(2))
+    many = replace(source, details={**source.details, "images": MANY_ROWS})
+    assert has_many_rows(replace(job, sources=(many,)), Storage())
+    assert not has_many_rows(replace(job, sources=(replace(many, uri="gs://bucket/photos"),)), Storage())
