@@ -56,9 +56,11 @@ def has_many_rows(job: Job, storage: Storage) -> bool:
 def _is_long(source: Source, storage: Storage) -> bool:
     if scheme_of(source.uri) not in ("", "file"):
         return False
-    known = source.details.get("images") or len(source.rows)
-    if known:
-        return bool(known >= MANY_ROWS)
+    counted = source.details.get("images")  # by the format folder; others name the folder of the images
+    if isinstance(counted, int):
+        return counted >= MANY_ROWS
+    if source.rows:
+        return len(source.rows) >= MANY_ROWS
     return storage.is_file(source.uri) and storage.size(source.uri) >= MANY_ROWS * SHORT_ROW
 
 

@@ -10,6 +10,7 @@ _ADDRESS = re.compile(
     r"""(\b[A-Za-z][A-Za-z0-9+.-]*://)([^\s/@'"]*@)?([^\s?'"]*(?:[^?"\n]*(?=\?[\w%]))?)"""
     r"""(\?[^\s'"]*?)?(?=(?::\d+)?[:,;.)]*(?:[\s'"]|$))"""
 )
+_CONSOLE = re.compile(r"console\.cloud\.google\.com/[^?]*\?project=[\w:.-]+")  # a page for people who have logged in
 
 
 def public_text(text: str) -> str:
@@ -21,4 +22,5 @@ def _cut(found: re.Match[str]) -> str:
     scheme, user, place, query = found.groups(default="")
     is_web = scheme.lower() in ("http://", "https://")
     is_bucket = scheme.lower() in ("gs://", "s3://")  # where @ and ? are characters like any other
-    return scheme + (user if is_bucket else "") + place + ("" if is_web else query)
+    is_kept = not is_web or _CONSOLE.fullmatch(place + query) is not None
+    return scheme + (user if is_bucket else "") + place + (query if is_kept else "")

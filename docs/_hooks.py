@@ -1,5 +1,5 @@
-"""What is done to the site beside mkdocs.yml: the changelog, which lies at the root of the project, becomes a page, and
-the roles that docstrings give to names (``:class:`Row```) become plain code.
+"""What is done to the site beside mkdocs.yml: the changelog and SECURITY.md, which lie at the root of the project,
+become pages, and the roles that docstrings give to names (``:class:`Row```) become plain code.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-CHANGELOG = Path(__file__).resolve().parents[1] / "CHANGELOG.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ("CHANGELOG.md", "SECURITY.md")
 ROLE = re.compile(r":(?:py:)?(?:class|func|meth|data|attr|mod|exc):<code>(~?)([^<]*)</code>")
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Put the changelog among the pages."""
-    files.append(File.generated(config, "changelog.md", content=CHANGELOG.read_text("utf-8")))
+    """Put what lies at the root among the pages."""
+    for name in PAGES:
+        files.append(File.generated(config, name.lower(), content=(ROOT / name).read_text("utf-8")))
     return files
 
 

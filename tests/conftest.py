@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.quick_beam import remember_signatures
 from tests.samples import class_folders, write_files
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,6 +27,9 @@ os.environ.update(
     }
 )
 
+# What tests and Beam make is freed without the collector, and TensorFlow leaves it much to look through: less often.
+gc.set_threshold(50_000, 20, 50)
+
 # The machine is shared: slow is no error. In CI the same examples are tried on every run.
 hypothesis.settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("suite")
@@ -33,6 +38,12 @@ hypothesis.settings.load_profile("suite")
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes are no names of tests: they can hold a time (gzip does), and then two workers collect different tests."""
     return f"{argname}-{len(val)}B" if isinstance(val, bytes) else None
+
+
+@pytest.fixture(autouse=True)
+def quick_beam() -> None:
+    """Conversions in the process of the tests start faster."""
+    remember_signatures()
 
 
 @pytest.fixture(scope="session")

@@ -7,18 +7,22 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from PIL import Image
 
 from beam_tfrecord import convert
 from tests.conftest import ROOT
 from tests.emulators import free_port, running
 from tests.end_to_end.reading.kinds import KINDS
-from tests.samples import HTML_ERROR_PAGE, class_folders, truncated, write_files, write_table
+from tests.loopback import Answer, Request, Server, serving
+from tests.samples import HTML_ERROR_PAGE, class_folders, jpeg, noise, truncated, write_files, write_table
 
 Files = dict[str, bytes]
 
@@ -179,3 +183,68 @@ def kill_one(pids: Callable[[], list[int]], when: Callable[[], bool], seconds: f
             return found[0]
         time.sleep(0.02)
     raise TimeoutError(f"there was no process to kill within {seconds} s")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A job that loses a worker
+
+SLOW_IMAGES = 40
+
+
+@dataclass(frozen=True)
+class BrokenJob:
+    """A conversion one of whose workers was killed after two of its eight shards were finished.
+
+    returncode, said: of the command, and what stood on its standard error. server: has the images, and answers at once
+    from now on. options: of a conversion that goes on from there.
+    """
+
+    table: Path
+    output: Path
+    server: Server
+    returncode: int
+    said: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"images": self.server.url, "num_shards": 8, "read_threads": 1}
+
+    @property
+    def staged(self) -> list[Path]:
+        """What tells of the shards that are finished."""
+        return sorted((self.output / ".staging" / "shards").glob("*.info.json"))
+
+    def resumed(self) -> None:
+        convert(str(self.table), self.output, **self.options, resume=True)
+
+    def anew(self, **options: Any) -> Files:
+        """What a conversion of its own publishes in place of what is there."""
+        shutil.rmtree(self.output)
+        convert(str(self.table), self.output, **self.options, **options)
+        return published(self.output)
+
+
+@contextmanager
+def job_with_a_killed_worker(engine: RunningEngine, folder: Path, seconds: float) -> Iterator[BrokenJob]:
+    """Convert images that come slowly over HTTP, and kill a worker meanwhile. seconds: for the command to end then."""
+    photos = {f"{n:02}.jpg": jpeg(Image.fromarray(noise(24, 24, n))) for n in range(SLOW_IMAGES)}
+    rows = [("image", "label"), *((name, "ab"[n % 2]) for n, name in enumerate(sorted(photos)))]
+    table = write_table(folder / "data.csv", rows)
+    slow = threading.Event()
+    slow.set()
+
+    def answer(request: Request) -> Answer:
+        return Answer(body=photos[request.path.rpartition("/")[2]], wait=0.2 if slow.is_set() else 0)
+
+    with serving(answer) as server:
+        job = BrokenJob(table, folder / "out", server, 0, "")
+        line = ["convert", "--input", str(table), "--images", server.url, "--output", str(job.output)]
+        line = [sys.executable, "-m", "pipelines.main", *line, "--num_shards", "8", "--read_threads", "1"]
+        with subprocess.Popen(
+            [*line, *engine.flags], cwd=ROOT, text=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+        ) as process:
+            kill_one(engine.workers, lambda: len(job.staged) >= 2)
+            _, said = process.communicate(timeout=seconds)
+        slow.clear()
+        server.seen.clear()
+        yield replace(job, returncode=process.returncode, said=said)

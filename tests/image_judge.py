@@ -6,12 +6,27 @@ import io
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from beam_tfrecord.images import StoredImage
+from beam_tfrecord.config import ImagePolicy
+from beam_tfrecord.errors import ImageError
+from beam_tfrecord.images import StoredImage, convert_image
 
 Array = NDArray[Any]
+
+
+def code_of(data: bytes, policy: ImagePolicy = ImagePolicy()) -> str:  # noqa: B008  (it is frozen)
+    """The code with which a file is refused."""
+    with pytest.raises(ImageError) as caught:
+        convert_image(data, policy)
+    return caught.value.code
+
+
+def warnings_of(stored: StoredImage) -> list[str]:
+    """The codes of what was noticed about an image."""
+    return [code for code, _ in stored.warnings]
 
 
 def by_tensorflow(data: bytes, dtype: str = "uint8") -> Array:

@@ -30,7 +30,7 @@ from beam_tfrecord.extracting.paths import IMAGES, MASKS
 from beam_tfrecord.extracting.shards import STAGING, ColumnUse, ShardExtract, ShardToExtract
 from beam_tfrecord.metadata import labels_file
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.verifying.faults import Fault
+from beam_tfrecord.verifying.faults import Fault, FaultCounts
 
 RESULT = f"{STAGING}/result.json"
 _OWN_FILES = (MANIFEST, LABELS, ARGUMENTS)
@@ -39,7 +39,7 @@ _COPY_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
-class Extraction:
+class Extraction(FaultCounts):
     """What was extracted.
 
     flags: with which convert makes the same records. notes: what could not be known or kept. unlisted: faults that are
@@ -52,16 +52,6 @@ class Extraction:
     unlisted: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
-
-    @property
-    def num_faults(self) -> int:
-        """All faults, named or not."""
-        return len(self.faults) + sum(self.unlisted.values())
-
-    @property
-    def by_code(self) -> dict[str, int]:
-        """Faults by code."""
-        return dict(sorted((Counter(fault.code for fault in self.faults) + Counter(self.unlisted)).items()))
 
 
 def extraction_from_json(data: bytes) -> Extraction:

@@ -15,13 +15,12 @@ from beam_tfrecord.extracting.records import ExtractedRecord, Place, RecordExtra
 from beam_tfrecord.extracting.values import UnextractableError
 from beam_tfrecord.metadata.text import json_line
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.tfrecord import Record, RecordFault, scan_records
+from beam_tfrecord.tfrecord import Record, RecordFault, batches, scan_records
 from beam_tfrecord.verifying.faults import Fault, FaultLog, Problem
 from beam_tfrecord.writing.progress import Progress
 from beam_tfrecord.writing.read_ahead import ordered_map
 
-TASK_RECORDS = 16
-TASK_BYTES = 256 * 1024
+TASK_RECORDS = 16  # records in one task of a thread, or fewer large ones
 STAGING = ".extract"
 MAX_NAMED = 1000  # faults of one kind that are named for a file; the rest is counted
 
@@ -191,7 +190,7 @@ class ShardExtractor:
         results = ordered_map(
             self.pool,
             run,
-            _tasks(items),
+            batches(items, TASK_RECORDS),
             max_tasks=2 * self.threads,
             max_bytes=64 * 2**20,
             size_of=lambda done: sum(len(item.data) for item, _ in done if isinstance(item, Record)),
@@ -213,17 +212,3 @@ class ShardExtractor:
             self.storage.write_bytes(f"{self.output}/{path}", data)
         found.files.clear()
         return found
-
-
-def _tasks(items: Iterable[Record | RecordFault]) -> Iterator[list[Record | RecordFault]]:
-    """Records in groups that are worth a task of their own."""
-    task: list[Record | RecordFault] = []
-    held = 0
-    for item in items:
-        task.append(item)
-        held += len(item.data) if isinstance(item, Record) else 0
-        if held >= TASK_BYTES or len(task) >= TASK_RECORDS:
-            yield task
-            task, held = [], 0
-    if task:
-        yield task

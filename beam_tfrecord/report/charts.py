@@ -15,8 +15,9 @@ WIDTH, HEIGHT = 360, 176
 _LEFT, _RIGHT, _TOP, _BOTTOM = 38, 10, 10, 22
 MAX_BARS = 24
 _INNER_HEIGHT = HEIGHT - _TOP - _BOTTOM
-_TICK_SPACE = 52  # pixels that a label of the axis needs
+_TICK_SPACE = 52  # pixels from a label of the axis to the next, or more where they are long
 _CHARACTER = 6.5  # pixels of a character
+_GAP = 9  # pixels between two labels
 _MAX_COLUMN = 52
 
 Format = Callable[[float], str]
@@ -137,15 +138,23 @@ def _value_ticks(drawn: Sequence[Bar], unit: Format) -> list[tuple[float, str]]:
         return []
     step = column_width(len(drawn))
     if all(bar.high - bar.low == 1 for bar in drawn):
-        every = max(1, math.ceil(_TICK_SPACE / 2 / step))
+        longest = max(_width(unit(bar.low)) for bar in drawn)
+        every = math.ceil(max(_TICK_SPACE / 2, longest + _GAP) / step)
         return [(place + 0.5, unit(bar.low)) for place, bar in enumerate(drawn) if place % every == 0]
     ticks: list[tuple[float, str]] = []
+    free = -math.inf  # where the next label may begin, in pixels
     for value in _round_values(drawn[0].low, drawn[-1].high):
-        place = _place_of(value, drawn)
-        far = not ticks or (place - ticks[-1][0]) * step >= _TICK_SPACE
-        if far and place * step + _CHARACTER * len(unit(value)) / 2 <= step * len(drawn) + _RIGHT:
-            ticks.append((place, unit(value)))
+        place, label = _place_of(value, drawn), unit(value)
+        middle, half = place * step, _width(label) / 2
+        far = not ticks or middle - ticks[-1][0] * step >= _TICK_SPACE
+        if far and free <= middle - half and middle + half <= step * len(drawn) + _RIGHT:
+            ticks.append((place, label))
+            free = middle + half + _GAP
     return ticks
+
+
+def _width(label: str) -> float:
+    return _CHARACTER * len(label)
 
 
 def _round_values(low: int, high: int) -> list[int]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
+from beam_tfrecord.public_text import public_text
+
 MAX_TEXT = 160  # characters of a text that are shown; the rest is in its tooltip
 MAX_TITLE = 400  # characters of a tooltip
 
-_SIGNED = re.compile(
-    r"(\b[A-Za-z][A-Za-z0-9+.-]*://)(?:[^\s/@'\"]*@)?([^\s?'\"]*)(\?[^\s'\"]*?)?(?=(?::\d+)?(?:[\s'\",;)]|$))"
-)
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
 
 
@@ -18,19 +17,7 @@ def clean(text: object) -> str:
 
     These are control characters, those that turn the direction of writing, and halves of characters.
     """
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", _without_queries(str(text)))
-
-
-def _without_queries(text: str) -> str:
-    if "://" not in text:
-        return text
-
-    def cut(found: re.Match[str]) -> str:
-        scheme = found[1].lower()
-        query = "" if scheme in ("http://", "https://") else found[3] or ""
-        return f"{found[1]}{found[2]}{query}"
-
-    return _SIGNED.sub(cut, text)
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", public_text(str(text)))
 
 
 def shorten(text: str, most: int = MAX_TEXT) -> str:

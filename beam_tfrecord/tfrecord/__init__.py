@@ -1,5 +1,6 @@
 """TFRecord files: framing and checksums, writing, reading, index files and shard names."""
 
+from beam_tfrecord.tfrecord.batches import batches
 from beam_tfrecord.tfrecord.compression import SUFFIXES
 from beam_tfrecord.tfrecord.framing import FRAME_SIZE, Record, RecordFault, masked_crc32c
 from beam_tfrecord.tfrecord.index import INDEX_SUFFIX, read_index, write_index
@@ -16,6 +17,7 @@ __all__ = [
     "RecordWriter",
     "ShardName",
     "array_record_name",
+    "batches",
     "detect_compression",
     "masked_crc32c",
     "parse_shard_name",

@@ -15,7 +15,7 @@ from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.metadata import CONVERSION, DATASET_INFO
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.verifying import metadata
-from beam_tfrecord.verifying.faults import Fault
+from beam_tfrecord.verifying.faults import Fault, FaultCounts
 from beam_tfrecord.verifying.folder import check_files, check_staging, missing_by_name, strangers
 from beam_tfrecord.verifying.identities import shared_ids
 from beam_tfrecord.verifying.records import NOT_A_MESSAGE
@@ -28,7 +28,7 @@ TABLE_ID = "row-"  # starts the id of a table's row that has none of its own; eq
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(FaultCounts):
     """What was found in all files.
 
     records, shards, images: what was looked at. faults: those that are named, in the order of the files. unlisted:
@@ -43,16 +43,6 @@ class Verdict:
     notes: tuple[str, ...] = ()
     checked: tuple[str, ...] = ()
     decoder: str = ""
-
-    @property
-    def num_faults(self) -> int:
-        """All faults, named or not."""
-        return len(self.faults) + sum(self.unlisted.values())
-
-    @property
-    def by_code(self) -> dict[str, int]:
-        """Faults by code."""
-        return dict(sorted((Counter(fault.code for fault in self.faults) + Counter(self.unlisted)).items()))
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""

@@ -69,6 +69,23 @@ class Fault:
         return f"{self.file}:{place and place + ':'} {self.cause}"
 
 
+class FaultCounts:
+    """What holds faults: those that are named, and by code how many more there are."""
+
+    faults: tuple[Fault, ...]
+    unlisted: Mapping[str, int]
+
+    @property
+    def num_faults(self) -> int:
+        """All faults, named or only counted."""
+        return len(self.faults) + sum(self.unlisted.values())
+
+    @property
+    def by_code(self) -> dict[str, int]:
+        """All faults by code."""
+        return dict(sorted((Counter(fault.code for fault in self.faults) + Counter(self.unlisted)).items()))
+
+
 @dataclass
 class FaultLog:
     """The faults of one file, in order, with a limit to those that are kept of each code.

@@ -12,8 +12,8 @@ from typing import BinaryIO, cast
 
 from beam_tfrecord.datasets.shard_files import ShardFile
 from beam_tfrecord.storage import Storage, name_of
-from beam_tfrecord.tfrecord import Record, RecordFault, detect_compression, scan_records
-from beam_tfrecord.verifying.faults import Fault, FaultLog, Problem
+from beam_tfrecord.tfrecord import Record, RecordFault, batches, detect_compression, scan_records
+from beam_tfrecord.verifying.faults import Fault, FaultCounts, FaultLog, Problem
 from beam_tfrecord.verifying.indexes import IndexComparison
 from beam_tfrecord.verifying.measured import MeasuredFile
 from beam_tfrecord.verifying.records import NOT_A_MESSAGE, CheckedRecord, RecordRules
@@ -21,8 +21,7 @@ from beam_tfrecord.verifying.twins import COMPARED, SKIPPED, can_compare, open_t
 from beam_tfrecord.writing.progress import Progress
 from beam_tfrecord.writing.read_ahead import ordered_map
 
-TASK_BYTES = 256 * 1024  # bytes of records in one task of a thread
-TASK_RECORDS = 64
+TASK_RECORDS = 64  # records in one task of a thread, or fewer large ones
 READ_BUFFER = 1 << 20
 _HEAD = 1 << 16
 # Faults with which some records of a file were not seen.
@@ -30,7 +29,7 @@ DAMAGE = frozenset({"missing_file", "unreadable_file", "damaged_record", "no_exa
 
 
 @dataclass(frozen=True)
-class ShardReport:
+class ShardReport(FaultCounts):
     """What was found in one file.
 
     records: whole ones. num_bytes, crc32c: of the file. payload_bytes: of its records, without framing. messages:
@@ -57,11 +56,6 @@ class ShardReport:
     decoder: str = ""
     has_index: bool = False
     twin: str = ""
-
-    @property
-    def num_faults(self) -> int:
-        """All faults, named or only counted."""
-        return len(self.faults) + sum(self.unlisted.values())
 
     @property
     def is_whole(self) -> bool:
@@ -188,7 +182,7 @@ class ShardChecker:
         for outcomes in ordered_map(
             self.pool,
             run,
-            _tasks(records),
+            batches(records, TASK_RECORDS),
             max_tasks=2 * self.threads,
             max_bytes=1,
             size_of=lambda done: 0,
@@ -268,17 +262,3 @@ class _Twin:
 
     def _tell(self, fault: Fault | None) -> None:
         self.faults = (fault,) if fault is not None else ()
-
-
-def _tasks(items: Iterator[Record | RecordFault]) -> Iterator[list[Record | RecordFault]]:
-    """Records in groups that are worth a task of their own."""
-    task: list[Record | RecordFault] = []
-    held = 0
-    for item in items:
-        task.append(item)
-        held += len(item.data) if isinstance(item, Record) else 0
-        if held >= TASK_BYTES or len(task) >= TASK_RECORDS:
-            yield task
-            task, held = [], 0
-    if task:
-        yield task

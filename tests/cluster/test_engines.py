@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
-from beam_tfrecord import convert
-from tests.conftest import ROOT
 from tests.engines import (
     COLLECTIONS,
     Files,
@@ -24,12 +17,10 @@ from tests.engines import (
     differing,
     in_loopback,
     jar_engine,
-    kill_one,
+    job_with_a_killed_worker,
     prism_engine,
     published,
 )
-from tests.loopback import Answer, Request, serving
-from tests.samples import jpeg, noise, write_table
 
 FOLDER = os.environ.get("ENGINES", "")
 NEEDED = {"prism": "prism", "flink": "flink-job-server.jar", "spark": "spark-job-server.jar"}
@@ -77,33 +68,11 @@ def test_workers_in_the_launching_process_do_the_same(
 
 def test_a_killed_worker_ends_the_job_loudly_or_not_at_all(engine: RunningEngine, tmp_path: Path) -> None:
     """A run that ended is finished by DirectRunner with --resume, to the bytes of a run of its own."""
-    photos = {f"{number:02}.jpg": jpeg(Image.fromarray(noise(24, 24, number))) for number in range(40)}
-    rows = [("image", "label"), *((name, "ab"[number % 2]) for number, name in enumerate(sorted(photos)))]
-    table = write_table(tmp_path / "data.csv", rows)
-    slow = threading.Event()
-    slow.set()
-
-    def answer(request: Request) -> Answer:
-        return Answer(body=photos[request.path.rpartition("/")[2]], wait=0.2 if slow.is_set() else 0)
-
-    output = tmp_path / "out"
-    staged = output / ".staging" / "shards"
-    with serving(answer) as server:
-        line = ["convert", "--input", str(table), "--images", server.url, "--output", str(output)]
-        line = [sys.executable, "-m", "pipelines.main", *line, "--num_shards", "8", "--read_threads", "1"]
-        with subprocess.Popen(
-            [*line, *engine.flags], cwd=ROOT, text=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
-        ) as process:
-            kill_one(engine.workers, lambda: len(list(staged.glob("*.info.json"))) >= 2)
-            _, said = process.communicate(timeout=150)
-        slow.clear()
-        again = {"images": server.url, "num_shards": 8, "read_threads": 1}
-        if process.returncode:
-            assert "error: " in said
-            assert [path.name for path in output.iterdir()] == [".staging"]
-            convert(str(table), output, **again, resume=True)
-        found = published(output)
-        shutil.rmtree(output)
-        convert(str(table), output, **again)
-    ours = {name for name in differing(found, published(output)) if name not in ("conversion.json", "report.html")}
+    with job_with_a_killed_worker(engine, tmp_path, seconds=150) as job:
+        if job.returncode:
+            assert "error: " in job.said
+            assert [path.name for path in job.output.iterdir()] == [".staging"]
+            job.resumed()
+        found = published(job.output)
+        ours = {name for name in differing(found, job.anew()) if name not in ("conversion.json", "report.html")}
     assert ours == set(), "these two tell whether --resume was given"

@@ -125,7 +125,7 @@ def test_words_of_commands_are_those_of_a_shell() -> None:
     assert list(commands(text)) == [["run", "x-1", "a # b", "--flag"], ["serve", "--port", "1"]]
 
 
-@pytest.mark.parametrize("page", [*PAGES, "CHANGELOG.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", [*PAGES, "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"])
 def test_links_lead_somewhere(page: str) -> None:
     """From where the page lies, so on GitHub; ``make docs`` checks those of the site."""
     text = (ROOT / page).read_text("utf-8")
@@ -142,8 +142,8 @@ def test_links_lead_somewhere(page: str) -> None:
 
 def test_every_page_is_in_the_site() -> None:
     listed = set(re.findall(r"\b([a-z_]+\.md)\b", (ROOT / "mkdocs.yml").read_text("utf-8")))
-    changelog = {"changelog.md"}  # made when the site is built
-    assert {Path(page).name for page in PAGES if page.startswith("docs/")} == listed - changelog
+    from_the_root = {"changelog.md", "security.md"}  # they become pages when the site is built
+    assert {Path(page).name for page in PAGES if page.startswith("docs/")} == listed - from_the_root
 
 
 def test_every_public_name_is_in_the_api() -> None:

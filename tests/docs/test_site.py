@@ -25,7 +25,7 @@ def test_the_site_is_built_and_needs_no_other_host(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     pages = {path.name: path.read_text("utf-8") for path in tmp_path.glob("*.html")}
-    assert {"index.html", "errors.html", "api.html", "changelog.html"} <= set(pages)
+    assert {"index.html", "errors.html", "api.html", "changelog.html", "security.html", "licences.html"} <= set(pages)
     for name, text in pages.items():
         foreign = [found[0] for found in LOADED.finditer(text) if re.search(r'(?:src|href)="(?:https?:)?//', found[0])]
         assert foreign == [], name

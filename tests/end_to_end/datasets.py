@@ -7,7 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from beam_tfrecord import Summary, convert
+import pytest
+
+from beam_tfrecord import StorageError, Summary, convert
+from beam_tfrecord.storage import Storage
 from tests.tiny_reader import crc32c, decode, read_shard
 
 SHARD = re.compile(r"(?P<split>.+)-\d{5}-of-(?P<count>\d{5})\.tfrecord(?:\.gz|\.zz)?")
@@ -86,3 +89,16 @@ def by_name(output: Path) -> dict[str, dict[str, list[Any]]]:
 def texts(record: dict[str, list[Any]], key: str = "image/class/text") -> list[str]:
     """The text values of a feature."""
     return [value.decode() for value in record[key]]
+
+
+def break_renaming(patched: pytest.MonkeyPatch, at: int) -> None:
+    """From now on it is as if the machine went away when a file is to be renamed for the ``at``-th time."""
+    rename, left = Storage.rename, [at]
+
+    def breaking(self: Storage, old: str, new: str) -> None:
+        left[0] -= 1
+        if not left[0]:
+            raise StorageError("the machine went away")
+        rename(self, old, new)
+
+    patched.setattr(Storage, "rename", breaking)

@@ -72,10 +72,10 @@ def stop_when(process: subprocess.Popen[str], out: Path, shards: int, sign: int)
 def test_a_killed_run_is_finished_by_resume_with_the_same_bytes(
     collection: Path, undisturbed: dict[str, bytes], tmp_path: Path
 ) -> None:
-    """Ten kills of one conversion, each later than the last; after each, what has a final name is right."""
+    """Five kills of one conversion, each later than the last; after each, what has a final name is right."""
     out = tmp_path / "out"
     kept = 0
-    for shards in range(10):
+    for shards in range(0, 10, 2):
         process = start(collection, out, "--resume", "--read_threads", "1")
         stop_when(process, out, shards + 1, signal.SIGKILL)
         process.communicate(timeout=60)

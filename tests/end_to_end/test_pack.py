@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 
-from beam_tfrecord import StorageError, convert
-from beam_tfrecord.storage import Storage
+from beam_tfrecord import convert
 from pipelines.main import main
-from tests.end_to_end.datasets import shard_files
+from tests.end_to_end.datasets import break_renaming, shard_files
 from tests.samples import class_folders, write_files
 
 Captured = pytest.CaptureFixture[str]
@@ -302,17 +301,9 @@ def test_a_dataset_is_replaced_only_by_a_whole_one(made: Path, archive: Path, tm
 def test_a_failed_publication_can_be_repeated(
     made: Path, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rename, left = Storage.rename, [3]
-
-    def breaking(self: Storage, old: str, new: str) -> None:
-        left[0] -= 1
-        if not left[0]:
-            raise StorageError("the machine went away")
-        rename(self, old, new)
-
     out = tmp_path / "out"
     with monkeypatch.context() as patched:
-        patched.setattr(Storage, "rename", breaking)
+        break_renaming(patched, at=3)
         assert run("unpack", archive, "--output", out) == 1
     assert not (out / "dataset_info.json").exists()
     assert run("unpack", archive, "--output", out) == 0

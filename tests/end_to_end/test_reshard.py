@@ -6,17 +6,16 @@ import itertools
 import json
 import shutil
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
-from beam_tfrecord import StorageError, convert
-from beam_tfrecord.storage import Storage
+from beam_tfrecord import convert
 from pipelines.main import main
-from tests.end_to_end.datasets import SHARD, conversion, findings, shard_bytes, shard_files
-from tests.end_to_end.reading.kinds import convert_kind
+from tests.end_to_end.datasets import SHARD, break_renaming, conversion, findings, shard_bytes, shard_files
 from tests.samples import noise, png, write_files, write_table
 from tests.tiny_reader import crc32c, decode, frame, read_shard
 
@@ -157,9 +156,9 @@ def test_the_result_is_the_conversion_with_those_options(made: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("kind", ["channels", "raw_deep", "objects", "masks_of_some", "panoptic", "table", "sequence"])
-def test_datasets_of_every_kind_keep_their_metadata(kind: str, tmp_path: Path) -> None:
+def test_datasets_of_every_kind_keep_their_metadata(kind: str, dataset: Callable[..., Path], tmp_path: Path) -> None:
     """Nothing of what they tell depends on the shards; merged with one of its kind, all records are there."""
-    source, out = convert_kind(kind, tmp_path / "in"), tmp_path / "out"
+    source, out = dataset(kind), tmp_path / "out"
     assert run("reshard", source, "--output", out, "--num_shards", "2") == 0
     names = {path.name for path in source.iterdir() if not SHARD.fullmatch(path.name)}
     assert names == {path.name for path in out.iterdir() if not SHARD.fullmatch(path.name)}
@@ -172,7 +171,7 @@ def test_datasets_of_every_kind_keep_their_metadata(kind: str, tmp_path: Path) -
     }
     assert is_faultless(out)
 
-    again = convert_kind(kind, tmp_path / "again")
+    again = shutil.copytree(source, tmp_path / "again")
     assert run("merge", f"one={source}", f"two={again}", "--output", tmp_path / "both") == 0
     both = conversion(tmp_path / "both")
     assert both["features"] == before["features"]
@@ -321,17 +320,9 @@ def test_a_failed_publication_leaves_nothing_that_looks_finished(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if the machine had gone away after the third move; then the same command is run again."""
-    rename, left = Storage.rename, [8]  # five shards are staged first
-
-    def breaking(self: Storage, old: str, new: str) -> None:
-        left[0] -= 1
-        if not left[0]:
-            raise StorageError("the machine went away")
-        rename(self, old, new)
-
     out = tmp_path / "out"
     with monkeypatch.context() as patched:
-        patched.setattr(Storage, "rename", breaking)
+        break_renaming(patched, at=8)  # five shards are staged first
         assert run("reshard", made, "--output", out) == 1
     assert not (out / "dataset_info.json").exists()
     assert len(shard_files(out)) == 2

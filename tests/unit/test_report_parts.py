@@ -7,11 +7,12 @@ import io
 import itertools
 import xml.etree.ElementTree as ET
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
@@ -30,6 +31,8 @@ from beam_tfrecord.report.thumbnails import SIZE, NoThumbnailError, make_thumbna
 from beam_tfrecord.report.views import ContentReader, PictureView, guessed_reader
 from beam_tfrecord.writing.digest import digest_of
 from tests.samples import draw_shape, jpeg, noise, painted_boxes, png, turned_jpeg
+
+WIDEST_DIGIT = 6.2  # pixels, of the 11 that the style sheet gives to labels of axes
 
 OD_KEYS = {
     "encoded": "image/encoded",
@@ -61,6 +64,7 @@ def test_queries_of_web_addresses_are_cut_and_nothing_else() -> None:
         "https://host/list.csv?sig=abc:12": "https://host/list.csv:12",  # the number of the line stays
         "reading http://host/a.jpg?sig=1 failed: 'https://b/c?d=e'": "reading http://host/a.jpg failed: 'https://b/c'",
         "https://user:secret@host/a.jpg": "https://host/a.jpg",
+        "https://host/a.jpg?sig=a,b;c is gone": "https://host/a.jpg is gone",  # marks do not end a query
         "gs://bucket/what?.jpg": "gs://bucket/what?.jpg",
         "a file called why?.jpg": "a file called why?.jpg",
     }
@@ -138,12 +142,17 @@ def test_nothing_of_a_chart_lies_outside_of_it(counts: dict[int, int]) -> None:
         assert x + (0 if label.get("text-anchor") == "end" else reach) <= width + 2
 
 
-@given(st.dictionaries(st.integers(0, 10**6), st.integers(1, 50), min_size=1, max_size=30))
-def test_labels_of_the_axis_do_not_touch(counts: dict[int, int]) -> None:
-    chart = parsed(histogram(digest_of(counts), "Width", text.number))
+@given(
+    st.dictionaries(st.integers(0, 10**6), st.integers(1, 50), min_size=1, max_size=30),
+    st.sampled_from([text.number, text.pixels, text.megapixels, text.file_size, text.millionths]),
+)
+@example(dict.fromkeys(range(1000, 10000, 450), 1), text.megapixels)  # 1,000 px, 2,000 px ...
+@example(dict.fromkeys(range(80, 100), 1), text.pixels)  # a bar for each value
+def test_labels_of_the_axis_do_not_touch(counts: dict[int, int], unit: Callable[[float], str]) -> None:
+    chart = parsed(histogram(digest_of(counts), "Width", unit))
     places = [(float(t.get("x", 0)), t.text or "") for t in chart.iter("text") if t.get("text-anchor") == "middle"]
     for (left, left_text), (right, right_text) in itertools.pairwise(places):
-        assert right - left >= 3 * (len(left_text) + len(right_text)) / 2 + 3
+        assert right - left >= WIDEST_DIGIT * (len(left_text) + len(right_text)) / 2 + 3
 
 
 def test_a_chart_says_in_words_what_it_shows() -> None:

@@ -10,26 +10,16 @@ from PIL import Image, ImageCms
 
 from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.errors import ImageError
-from beam_tfrecord.images import StoredImage, convert_image
+from beam_tfrecord.images import convert_image
 from tests import image_kinds as kinds
 from tests import image_samples as samples
-from tests.image_judge import by_pillow, by_tensorflow, pixels_of, psnr
+from tests.image_judge import by_pillow, by_tensorflow, code_of, pixels_of, psnr, warnings_of
 
 KEEP = ImagePolicy()
 PNG = ImagePolicy(image_format="png")
 RAW = ImagePolicy(image_format="raw")
 RGB, GRAY, RGBA = kinds.rgb(), kinds.gray(), kinds.rgba()
 DEEP, DEEP_GRAY, DEEP_RGBA = kinds.rgb("uint16"), kinds.gray("uint16"), kinds.rgba("uint16")
-
-
-def code_of(data: bytes, policy: ImagePolicy = KEEP) -> str:
-    with pytest.raises(ImageError) as caught:
-        convert_image(data, policy)
-    return caught.value.code
-
-
-def warnings_of(stored: StoredImage) -> list[str]:
-    return [code for code, _ in stored.warnings]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -9,26 +9,15 @@ import pytest
 from PIL import Image
 
 from beam_tfrecord.config import ImagePolicy
-from beam_tfrecord.errors import ImageError
 from beam_tfrecord.geometry import PixelFrame
 from beam_tfrecord.images import StoredImage, convert_image
 from tests import image_samples as samples
-from tests.image_judge import by_pillow, by_tensorflow, pixels_of
+from tests.image_judge import by_pillow, by_tensorflow, code_of, pixels_of, warnings_of
 
 KEEP = ImagePolicy()
 HEADER = ImagePolicy(validate="header")
 STRICT = ImagePolicy(validate="strict")
 RGB = samples.gradient(61, 43)
-
-
-def code_of(data: bytes, policy: ImagePolicy = KEEP) -> str:
-    with pytest.raises(ImageError) as caught:
-        convert_image(data, policy)
-    return caught.value.code
-
-
-def warnings_of(stored: StoredImage) -> list[str]:
-    return [code for code, _ in stored.warnings]
 
 
 @pytest.mark.parametrize("policy", [KEEP, HEADER, STRICT], ids=["full", "header", "strict"])

@@ -1,4 +1,4 @@
-"""Datasets to read: each is converted once for all tests, which do not change it."""
+"""Datasets to work with: each is converted once for all tests, which only read it."""
 
 from __future__ import annotations
 
