@@ -84,7 +84,7 @@ class ManifestConfig(ConfigSection):
         None, "column with the split (default: the one with a usual name)", metavar="COLUMN"
     )
     group_column: str | None = option(
-        None, "column whose equal values never straddle splits, such as a patient", metavar="COLUMN"
+        None, "column whose equal values --splits keeps together, such as a patient", metavar="COLUMN"
     )
     id_column: str | None = option(None, "column with the id of the row (default: the image's path)", metavar="COLUMN")
     mask_column: str | None = option(None, "column with the path of a mask", metavar="COLUMN")
@@ -122,7 +122,8 @@ class LabelConfig(ConfigSection):
 
     labels: str | tuple[str, ...] | None = option(
         None,
-        "file with the label names in id order, one per line; other labels are rejects (default: all labels, sorted)",
+        "file with the label names in id order, one per line; other labels are rejects (default: those of a COCO or "
+        "YOLO file, else all labels, sorted)",
         parse=lambda value: value if isinstance(value, str) else tuple(str(name) for name in value),
         metavar="FILE",
     )

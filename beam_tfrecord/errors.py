@@ -216,4 +216,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """`` (did you mean 'x'?)`` for the known name nearest to ``name``, or nothing when none is near."""
     candidates = {candidate.casefold(): candidate for candidate in known}
     found = difflib.get_close_matches(name.casefold(), candidates, n=1, cutoff=0.6)
+    found = found or [candidate for candidate in candidates if name and candidate.startswith(name.casefold())][:1]
     return f" (did you mean {candidates[found[0]]!r}?)" if found else ""

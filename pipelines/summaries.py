@@ -6,10 +6,12 @@ from typing import Any
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.datasets.published import EMPTY, PUBLISHED, REJECTS_FILE, WITHHELD
+from beam_tfrecord.elements import Finding
 from beam_tfrecord.job import Job
 from beam_tfrecord.planning.blocks import REJECTS
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.publishing.summary import Summary
+from beam_tfrecord.storage import public_uri
 from beam_tfrecord.writing.staging import staging_folder
 from pipelines.terminal import counted, plural
 
@@ -53,6 +55,11 @@ def plan_lines(plan: DatasetPlan, job: Job) -> list[str]:
                 f"split    {name}: {plural(split.num_entries, 'record')} in {plural(split.num_shards, 'shard')}, "
                 f"about {size:,.1f} MB"
             )
+    if job.config.splits.splits and survey.own_splits:
+        flags = "--splits and --group_column leave" if job.config.manifest.group_column else "--splits leaves"
+        lines.append(
+            f"note     {plural(survey.own_splits, 'row')} of {survey.rows:,} name a split, which {flags} as it is"
+        )
     lines += [f"problem  {p.origin}: {p.code}: {p.message}" for p in survey.problems]
     lines.append("nothing was written (--plan); images were not opened")
     return lines
@@ -90,7 +97,7 @@ def summary_lines(summary: Summary, config: ConvertConfig) -> list[str]:
     lines = []
     if summary.rejected:
         lines.append(f"rejected: {counted(summary.rejected)}")
-        lines += [f"  {finding.origin}: {finding.code}: {finding.message}" for finding in summary.examples]
+        lines += [f"  {_place_of(finding)}: {finding.code}: {finding.message}" for finding in summary.examples]
         further = sum(summary.rejected.values()) - len(summary.examples)
         if further > 0:
             lines.append(f"  ... and {further:,} more")
@@ -99,7 +106,7 @@ def summary_lines(summary: Summary, config: ConvertConfig) -> list[str]:
     if summary.changed:
         lines.append(f"changed:  {counted(summary.changed)}")
     if summary.ignored:
-        lines.append(f"ignored:  {plural(summary.ignored, 'file')} that are no data")
+        lines.append(f"ignored:  {plural(summary.ignored, 'file')} beside the images")
     if summary.status == PUBLISHED:
         splits = ", ".join(f"{name} {records:,}" for name, records in summary.splits.items())
         lines.append(f"published {summary.output}: {splits}")
@@ -125,3 +132,9 @@ def _told_in(summary: Summary) -> str:
     """Where the rejects of a conversion that is not published are told: on a page for a person, and line by line."""
     rejects = f"{staging_folder(summary.output)}/{REJECTS_FILE}"
     return f"{summary.report} (and {rejects})" if summary.report else rejects
+
+
+def _place_of(finding: Finding) -> str:
+    """Where a row is, and the image where the place does not name it."""
+    name = public_uri(finding.uri).rpartition("/")[2]
+    return finding.origin if not name or name in finding.origin else f"{finding.origin} ({name})"

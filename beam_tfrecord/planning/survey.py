@@ -96,7 +96,8 @@ class Survey:
 
     orders: order hashes by split; the key None holds entries whose split the plan decides. strata: (split hash, order
     hash) of those entries by class, as two sketches. labels: how often each label name is used. problems: the first
-    rejects by origin. rows_by_input: rows by the number of the input. pictures: images, frames and table rows;
+    rejects by origin. rows_by_input: rows by the number of the input. own_splits: entries whose split
+    the row or the input names. pictures: images, frames and table rows;
     pictures_with: those that have something of a kind of annotation. masks: a sample of the masks of each kind whose
     depth is looked at.
     """
@@ -116,6 +117,7 @@ class Survey:
     reject_codes: Mapping[str, int] = field(default_factory=dict)
     rows_by_input: Mapping[int, int] = field(default_factory=dict)
     pictures: int = 0
+    own_splits: int = 0
     pictures_with: Mapping[str, int] = field(default_factory=dict)
     masks: Mapping[str, tuple[SizeSample, ...]] = field(default_factory=dict)
 
@@ -170,6 +172,7 @@ def merge_surveys(surveys: Iterable[Survey]) -> Survey:
         reject_codes=dict(codes),
         rows_by_input=dict(inputs),
         pictures=sum(part.pictures for part in parts),
+        own_splits=sum(part.own_splits for part in parts),
         pictures_with=dict(pictures_with),
         masks={
             kind: _sampled(item for part in parts for item in part.masks.get(kind, ()))
@@ -231,7 +234,7 @@ class BlockBuilder:
         self._sample: list[SizeSample] = []
         self._sample_end = HASH_RANGE  # orders from here on cannot be in the sample any more
         self._masks: dict[str, list[SizeSample]] = {}
-        self._pictures = 0
+        self._pictures = self._own_splits = 0
         self._pictures_with: Counter[str] = Counter()
         self._problems: list[Finding] = []
 
@@ -252,6 +255,7 @@ class BlockBuilder:
         for label in labels:
             self._labels[label] += 1
         stratum, unit, split = "", 0, entry.split
+        self._own_splits += split is not None
         if split is None and self._config.splits:
             unit = split_hash(seed, entry.group if entry.group is not None else entry.id)
             if self._config.stratify:
@@ -335,6 +339,7 @@ class BlockBuilder:
             reject_codes=dict(self._codes),
             rows_by_input={self._source: self._rows} if self._rows else {},
             pictures=self._pictures,
+            own_splits=self._own_splits,
             pictures_with=dict(self._pictures_with),
             masks={kind: _sampled(masks) for kind, masks in self._masks.items()},
         )

@@ -9,6 +9,7 @@ import pytest
 
 import beam_tfrecord
 from beam_tfrecord import ConfigError
+from beam_tfrecord.errors import nearest
 from pipelines.main import COMMANDS, main
 from tests.handmade import small_dataset
 from tests.samples import class_folders, write_files, write_table
@@ -180,3 +181,30 @@ def test_one_option_can_be_asked_about(capsys: Captured) -> None:
     assert text.startswith("--quality 1-100")
     assert "(default: 95)" in text
     assert "--resize" not in text
+
+
+def test_the_plan_says_that_splits_in_the_table_are_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "rows.csv").write_text("age,split,patient\n1,train,p\n2,test,p\n3,,q\n")
+    given = ["convert", "--input", str(tmp_path / "rows.csv"), "--output", str(tmp_path / "out"), "--columns=age:int64"]
+    assert main([*given, "--splits=train=0.5,test=0.5", "--group_column=patient", "--plan"]) == 0
+    assert "2 rows of 3 name a split, which --splits and --group_column leave as it is" in capsys.readouterr().out
+    assert main([*given, "--plan"]) == 0
+    assert "name a split" not in capsys.readouterr().out
+
+
+def test_a_reject_of_a_table_names_its_image_on_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "rows.csv").write_text("image,label\nphotos/gone.jpg,a\nphotos/here.jpg,a\n")
+    write_files(tmp_path, {"photos/here.jpg": next(iter(class_folders(1).values()))})
+    given = ["--input", str(tmp_path / "rows.csv"), "--output", str(tmp_path / "out"), "--max_rejects=100%"]
+    assert main(["convert", *given]) == 0
+    assert "rows.csv:2 (gone.jpg): missing_file: " in capsys.readouterr().err
+
+
+def test_the_beginning_of_a_name_is_enough() -> None:
+    assert nearest("val", ["train", "test", "validation"]) == " (did you mean 'validation'?)"
+    assert nearest("x", ["train", "test", "validation"]) == ""
+    assert nearest("", ["train"]) == ""
