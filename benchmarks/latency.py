@@ -85,7 +85,9 @@ def measure_latency(root: Path, scratch: Path) -> dict[str, float]:
         output = scratch / "remote"
         ours = measure(convert().command(manifest, output), ROOT)
         server.shutdown()
-    alone = json.loads(measure([sys.executable, "-m", "benchmarks.slow_store", str(folder), str(output)], ROOT).output)
+    alone = json.loads(
+        measure([sys.executable, "-m", "benchmarks.slow_store", str(folder), str(output)], ROOT).output.splitlines()[-1]
+    )
     print(
         f"\nlatency: reads of {DELAY * 1000:.0f} ms from a store without work: under way at a time: mean "
         f"{alone['mean']:.1f}, most {alone['most']}   goal at least 32\n  with a server: {len(paths):,} reads of "
