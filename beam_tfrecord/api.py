@@ -49,6 +49,7 @@ def convert(
     Returns a :class:`Summary`; its ``status`` is ``published``, ``withheld`` (more rejects than ``max_rejects``) or
     ``empty``. Raises ConfigError, ManifestError or StorageError.
     """
+    from beam_tfrecord.helpers import close_waiting
     from beam_tfrecord.publishing.summary import read_summary
     from beam_tfrecord.transforms.dataset import ConvertDataset
     from beam_tfrecord.transforms.running import is_one_process, make_options, make_pipeline, run_watched
@@ -59,7 +60,10 @@ def convert(
     beam_options = make_options(pipeline_options)
     pipeline = make_pipeline(beam_options, job.config)
     _ = pipeline | "ConvertDataset" >> ConvertDataset(job, with_helpers=is_one_process(beam_options))
-    run_watched(pipeline)
+    try:
+        run_watched(pipeline)
+    finally:
+        close_waiting()
     return read_summary(job.config.output.output, Storage.for_run(job.config.run))
 
 

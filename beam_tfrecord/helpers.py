@@ -14,7 +14,6 @@ import gc
 import importlib
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import traceback
@@ -31,6 +30,8 @@ Result = TypeVar("Result")
 Tell = Callable[..., None]
 Work = Callable[..., Any]  # called as work(*arguments, tell=tell); pickled, so no function of a function
 
+MOST_PROCESSES = 32  # each takes 60 MB and a share of the disk
+CLOSE_SECONDS = 2.0
 GARBAGE_THRESHOLD = 20_000  # objects between two looks for cycles of them
 
 # The folders to import from are those of this process, and are set before anything is imported.
@@ -48,8 +49,13 @@ class Helper:
     """One helper process, started when this is made; for one thread at a time."""
 
     def __init__(self) -> None:
+        self.setting = _setting()
+        # In a session of its own: Ctrl-C reaches all processes of a terminal's, and one of them decides.
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _START, *sys.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-c", _START, *sys.path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
         )
         _RUNNING.append(self)
 
@@ -78,19 +84,30 @@ class Helper:
                 error, text = value
                 raise error from _RemoteTracebackError(text)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
     def close(self) -> None:
         """End the process. What it is doing is left as it is."""
         if self in _RUNNING:
             _RUNNING.remove(self)
         with contextlib.suppress(OSError):
             _pipe(self._process.stdin).close()
-        self._process.wait()
+        try:
+            self._process.wait(CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:  # a process that was forked from this one holds its standard input open
+            self._process.kill()
+            self._process.wait()
         _pipe(self._process.stdout).close()
 
-    def _send(self, message: object) -> None:
+    def _send(self, message: tuple[str, object]) -> None:
         try:
             stdin = _pipe(self._process.stdin)
-            pickle.dump(message, stdin, protocol=5)
+            kind, value = message
+            # Pickled twice: what cannot be unpickled there must not leave half a message in the stream.
+            pickle.dump((kind, pickle.dumps(value, protocol=5)), stdin, protocol=5)
             stdin.flush()
         except BrokenPipeError:
             raise self._lost() from None
@@ -134,6 +151,37 @@ def are_waiting() -> bool:
     return bool(_WAITING)
 
 
+def _setting() -> tuple[object, ...]:
+    """What a helper has taken over from this process when it was started; with another one it would do other work."""
+    return os.getpid(), os.getcwd(), tuple(sys.path), tuple(sorted(os.environ.items()))
+
+
+def _taken() -> Helper:
+    """A helper that waits and is as a new one would be, or a new one. Raises OSError when none can be started."""
+    while _WAITING:
+        helper = _WAITING.pop()
+        if helper.setting == _setting() and helper.is_alive:
+            return helper
+        helper.close()
+    return Helper()
+
+
+def close_waiting() -> None:
+    """End the helpers that nobody uses: when a conversion has ended."""
+    while _WAITING:
+        _WAITING.pop().close()
+
+
+def _forget() -> None:
+    """In a forked process: the helpers are those of the other one."""
+    _WAITING.clear()
+    _RUNNING.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
 def close_all() -> None:
     """End all helpers of this process."""
     _WAITING.clear()
@@ -162,7 +210,10 @@ class Crew(Generic[Task, Result]):
         self._tasks: Queue[Task | None] = Queue(helpers or 1)
         self._results: SimpleQueue[Result | _Failure] = SimpleQueue()
         self._under_way = 0
-        self._helpers = [_WAITING.pop() if _WAITING else Helper() for _ in range(helpers)]
+        self._helpers: list[Helper] = []
+        with contextlib.suppress(OSError):  # no more processes or files can be had: fewer helpers do it as well
+            while len(self._helpers) < helpers:
+                self._helpers.append(_taken())
         self._leaders = [Thread(target=self._lead, args=(one,), name="helper", daemon=True) for one in self._helpers]
         for leader in self._leaders:
             leader.start()
@@ -238,7 +289,7 @@ class _Failure:
 
 def helpers_wanted(processes: int | None) -> int:
     """Helpers of this process when so many processes in all are asked for; None: one for each core."""
-    return (processes or available_cores()) - 1
+    return min(processes or available_cores(), MOST_PROCESSES) - 1
 
 
 def available_cores() -> int:
@@ -252,9 +303,9 @@ def available_cores() -> int:
 # In the helper
 
 
-def _requests(stream: BinaryIO) -> Iterator[tuple[str, Any]]:
+def _requests(stream: BinaryIO) -> Iterator[tuple[str, bytes]]:
     """What is asked for, as it arrives. The process ends as soon as nothing can arrive any more."""
-    arrived: SimpleQueue[tuple[str, Any]] = SimpleQueue()
+    arrived: SimpleQueue[tuple[str, bytes]] = SimpleQueue()
 
     def listen() -> None:
         try:
@@ -280,26 +331,32 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
         replies.flush()
 
     work: Work | None = None
-    for kind, value in _requests(requests):
-        if kind == "load":
-            for name in value:
-                importlib.import_module(name)
-            continue
-        if kind == "begin":
-            work = value
-            continue
-        assert work is not None
+    failure: tuple[BaseException, str] | None = None  # of what came before a call, which is where it is told
+    for kind, packed in _requests(requests):
         try:
-            reply("done", work(*value, tell=lambda *told: reply("told", told)))
+            value = pickle.loads(packed)
+            if kind == "load":
+                for name in value:
+                    importlib.import_module(name)
+            elif kind == "begin":
+                work, failure = value, None
+            elif failure is not None:
+                reply("failed", failure)
+            else:
+                assert work is not None
+                reply("done", work(*value, tell=lambda *told: reply("told", told)))
         except BaseException as error:
-            reply("failed", (error, traceback.format_exc()))
+            told = error, traceback.format_exc()
+            if kind == "call":
+                reply("failed", told)
+            else:
+                failure = told
 
 
 def main() -> None:
     """Serve over the standard streams. What the work prints goes to standard error."""
     # Records are freed without the collector: it may look for cycles less often.
     gc.set_threshold(GARBAGE_THRESHOLD)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal; one of them decides
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     serve(sys.stdin.buffer, replies)

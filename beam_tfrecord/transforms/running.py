@@ -45,7 +45,7 @@ POLL_SECONDS = 5.0  # between questions to an engine for its counters
 # What a question for counters ends with where there are none yet or never any, or where the engine does not answer.
 UNTOLD = (NotImplementedError, AttributeError, KeyError, ValueError, TypeError, RuntimeError, OSError, grpc.RpcError)
 _OWN_ERROR = re.compile(
-    r"beam_tfrecord\.errors\.(ConfigError|ManifestError|StorageError|DatasetError): (.*?)"
+    r"beam_tfrecord\.errors\.(ConfigError|ManifestError|StorageError|DatasetError|JobError): (.*?)"
     r"(?: \[while running|\n\n|\n(?=Traceback|During handling)|$)",
     re.DOTALL,
 )

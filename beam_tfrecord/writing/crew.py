@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from beam_tfrecord.annotations import kinds_of_modules
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import ShardInfo
-from beam_tfrecord.helpers import Crew, Tell, available_cores
+from beam_tfrecord.helpers import MOST_PROCESSES, Crew, Tell, available_cores
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.planning.blocks import unpack_block
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
@@ -132,4 +132,4 @@ def helpers_for(config: ConvertConfig, plan: DatasetPlan) -> int:
         wanted = available_cores() if is_fast else 1
     if not kinds_of_modules(config.manifest.plugins):
         return 0
-    return max(0, min(wanted, plan.num_shards) - 1)
+    return max(0, min(wanted, plan.num_shards, MOST_PROCESSES) - 1)

@@ -156,3 +156,61 @@ def test_one_process_for_each_core_unless_told_otherwise() -> None:
     assert helpers_wanted(1) == 0
     assert helpers_wanted(5) == 4
     assert helpers_wanted(None) == len(psutil.Process().cpu_affinity()) - 1
+
+
+def where(folder: str, tell: Tell) -> str:
+    return str(Path.cwd())
+
+
+def found_by_crew(count: int = 1) -> str:
+    crew: Crew[str, str] = Crew(where, where_here, count)
+    crew._waiting_task = lambda: None  # type: ignore[method-assign]
+    return [*crew.take(""), *crew.finish()][0]
+
+
+def where_here(folder: str) -> str:
+    return "here"
+
+
+def test_a_helper_of_another_folder_path_or_environment_is_not_used_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found_by_crew()
+    [first] = helpers._WAITING
+    monkeypatch.chdir(tmp_path)
+    assert found_by_crew() == str(tmp_path)
+    [second] = helpers._WAITING
+    assert second is not first
+    assert not first.is_alive
+    monkeypatch.setenv("SOME_CREDENTIALS", "new")
+    found_by_crew()
+    assert helpers._WAITING[0] is not second
+    third = helpers._WAITING[0]
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found_by_crew()
+    assert helpers._WAITING[0] is not third
+
+
+def test_a_waiting_helper_that_was_killed_is_replaced() -> None:
+    found_by_crew()
+    helpers._WAITING[0]._process.kill()
+    helpers._WAITING[0]._process.wait()
+    assert found_by_crew() == str(Path.cwd())
+
+
+def test_work_that_cannot_be_unpickled_there_is_told_as_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    helper = Helper()
+    monkeypatch.setitem(sys.modules, "nowhere_else", sys.modules[__name__])
+    monkeypatch.setattr(squared, "__module__", "nowhere_else")
+    helper.begin(squared)
+    with pytest.raises(ModuleNotFoundError, match="nowhere_else"):
+        helper.call((1,), print)
+
+
+def test_a_forked_process_leaves_the_helpers_to_their_owner() -> None:
+    found_by_crew()
+    child = os.fork()
+    if not child:
+        os._exit(len(helpers._RUNNING) + len(helpers._WAITING))
+    assert os.waitpid(child, 0)[1] == 0
+    assert found_by_crew() == str(Path.cwd())
