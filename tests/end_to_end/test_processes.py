@@ -20,7 +20,7 @@ from beam_tfrecord.writing import shards
 from beam_tfrecord.writing.progress import PROGRESS
 from tests.end_to_end.datasets import converted, shard_bytes
 from tests.engines import COLLECTIONS, Files, converted_on, differing
-from tests.samples import write_files, write_table
+from tests.samples import class_folders, write_files, write_table
 
 
 @pytest.fixture(autouse=True)
@@ -127,3 +127,18 @@ def test_a_kind_that_only_this_process_knows_is_not_given_to_helpers(tmp_path: P
     finally:
         del _KINDS["remark"]
     assert not helped
+
+
+def test_relative_places_are_those_of_the_folder_that_each_conversion_starts_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = {}
+    for shift, folder in enumerate((tmp_path / "one", tmp_path / "two")):
+        files = list(class_folders(4).values())
+        write_files(folder / "photos/a", {f"{n}.jpg": files[n + shift] for n in range(len(files) - 1)})
+        monkeypatch.chdir(folder)
+        for processes in (3, 1):
+            converted("photos", folder / f"out{processes}", processes=processes, num_shards=4)
+            made[folder.name, processes] = shard_bytes(folder / f"out{processes}")
+    assert made["one", 3] == made["one", 1] != made["two", 1]
+    assert made["two", 3] == made["two", 1]
