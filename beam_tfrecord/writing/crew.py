@@ -6,7 +6,6 @@ decoder and the hash take the time, without the GIL, and the threads of one proc
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from beam_tfrecord.writing.progress import NO_ITEMS, PROGRESS, ItemCounts
 from beam_tfrecord.writing.shards import ProgressSink, ShardWriter, has_latency
 from beam_tfrecord.writing.timing import WorkTimes
 
-REMOTE_THREADS = 48  # reads that wait for an object store at a time; 32 and more are then always under way
+REMOTE_THREADS = 48  # reads that wait for an object store at a time: more than 32 are under way on average
 HELPED_RECORD = 64 * 1024  # bytes: records above it keep the decoder and the hash busier than Python
 HELPED_ROWS = 1_000  # below it a helper would be ready when the work is done
 
@@ -121,7 +120,7 @@ def threads_for(config: ConvertConfig, plan: DatasetPlan) -> int:
         return config.run.read_threads
     if has_latency(plan):
         return REMOTE_THREADS
-    return max(2, os.cpu_count() or 1)
+    return max(2, available_cores())
 
 
 def helpers_for(config: ConvertConfig, plan: DatasetPlan) -> int:
