@@ -97,8 +97,7 @@ class EntryParser:
             raise RowError("bad_row", "the sequence has no id")
         found = sequence_entry(name, [("", entry) for entry in entries], has_order=False)
         assert isinstance(found, Entry)  # all frames are entries, of one split and group
-        return replace(
-            found,
+        return found._replace(
             source_rows=row.source_rows,
             rank=row.fields.get("rank"),
             kinds=tuple(row.fields.get("kinds", ())),

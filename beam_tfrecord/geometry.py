@@ -6,7 +6,7 @@ the last one, y likewise downwards. A box that covers the whole image is (0, 0, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 # EXIF orientation (CIPA DC-008, tag 0x0112): how the stored raster becomes the upright picture.
 # Each value is (swap axes first, then mirror x, then mirror y), in fractions of the upright size.
@@ -24,8 +24,7 @@ _TURNS: dict[int, tuple[bool, bool, bool]] = {
 INVERSE = {1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 8, 7: 7, 8: 6}
 
 
-@dataclass(frozen=True, slots=True)
-class PixelFrame:
+class PixelFrame(NamedTuple):
     """Maps coordinates of the source image to coordinates of the stored image.
 
     source_width, source_height: size of the raster in the file, before any turn. orientation: EXIF orientation that was

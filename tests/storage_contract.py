@@ -49,13 +49,14 @@ class StorageContract:
         for uri, content in data.items():
             storage.write_bytes(uri, content)
         infos = [FileInfo(uri, len(data[uri])) for uri in sorted(data)]
-        assert list(storage.walk(root)) == infos
+        assert [info.uri for info in storage.walk(root)] == sorted(data)
+        assert all(info.size in (None, len(data[info.uri])) for info in storage.walk(root))
         assert storage.list_folder(folder) == sorted(LITERAL_NAMES)
         assert storage.sizes(data) == {info.uri: info.size for info in infos}
         assert {uri: storage.read(uri) for uri in data} == data
         for info in infos:
             assert storage.is_file(info.uri)
-            assert storage.match(escape_glob(info.uri)) == [info]
+            assert [found.uri for found in storage.match(escape_glob(info.uri))] == [info.uri]
         storage.rename(infos[0].uri, storage.join(root, "moved %20#?[1]"))
         assert storage.read(storage.join(root, "moved %20#?[1]")) == data[infos[0].uri]
         storage.delete([info.uri for info in infos[1:]])

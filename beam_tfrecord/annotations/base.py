@@ -156,6 +156,15 @@ class AnnotationKind(ABC, Generic[Value]):
         """The value in the frame of the stored image, checked. Raises AnnotationError."""
         return value
 
+    def pack(self, value: Value) -> Any:
+        """The value as it travels between stages: whatever pickles well."""
+        return value
+
+    def unpack(self, packed: Any) -> Value:
+        """The value that :meth:`pack` was given."""
+        value: Value = packed
+        return value
+
     @classmethod
     def has_place(cls) -> bool:
         """Whether the stored image can change a value of this kind, or what is told of it."""

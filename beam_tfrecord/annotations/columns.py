@@ -57,6 +57,12 @@ class ColumnsKind(AnnotationKind[Columns]):
         separator = config.manifest.label_separator
         return Columns(tuple(_values(column, cells.get(column.name), separator) for column in declared))
 
+    def pack(self, value: Columns) -> Any:
+        return value.values
+
+    def unpack(self, packed: Any) -> Columns:
+        return Columns(packed)
+
     def features(self, value: Columns | None, schema: Schema) -> dict[str, Feature]:
         values = value.values if value is not None else tuple(_absent(column) for column in schema.columns)
         return {

@@ -11,21 +11,17 @@ In a SequenceExample the label is that of the whole sequence and lies in the con
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Schema
 from beam_tfrecord.annotations.cells import is_blank, text_of
 from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.elements import packed_quickly
 from beam_tfrecord.errors import RowError
 
 NO_LABEL = -1  # id of an image without a label, in a dataset where others have exactly one
 
 
-@packed_quickly
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """Label names in the order of the row. is_list: the row may have any number of them."""
 
     names: tuple[str, ...]
@@ -63,6 +59,12 @@ class LabelKind(AnnotationKind[Label]):
 
     def labels(self, value: Label) -> Iterable[str]:
         return value.names
+
+    def pack(self, value: Label) -> Any:
+        return tuple(value)
+
+    def unpack(self, packed: Any) -> Label:
+        return Label._make(packed)
 
     def features(self, value: Label | None, schema: Schema) -> dict[str, Feature]:
         """An image without a label has empty lists, or the id -1 and an empty text where exactly one value is due."""

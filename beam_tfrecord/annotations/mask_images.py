@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import struct
 import zlib
@@ -39,7 +38,7 @@ def upright_frame(frame: PixelFrame) -> PixelFrame:
     as it lies in the file."""
     width, height = frame.turned_size
     back = INVERSE[frame.ignored]
-    return dataclasses.replace(frame, source_width=width, source_height=height, orientation=back, ignored=1)
+    return frame._replace(source_width=width, source_height=height, orientation=back, ignored=1)
 
 
 def place_array(array: Any, placement: Placement) -> Any:
@@ -70,7 +69,7 @@ def frame_of_size(size: tuple[int, int], placement: Placement) -> PixelFrame:
             "bad_mask", f"the mask has {size[0]}x{size[1]} pixels, the image {width}x{height}: they must agree"
         )
     use_upright = placement.is_upright if fits_source and fits_upright else fits_upright
-    return upright_frame(frame) if use_upright else dataclasses.replace(frame, ignored=1)
+    return upright_frame(frame) if use_upright else frame._replace(ignored=1)
 
 
 def read_mask(data: bytes, what: str, placement: Placement) -> Any:

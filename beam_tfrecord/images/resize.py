@@ -77,7 +77,8 @@ def _padded(length: int, scale: float, side: int) -> tuple[int, float, float]:
 
 def is_unchanged(frame: PixelFrame) -> bool:
     """Whether the stored image is the raster of the file, pixel for pixel."""
-    return frame.orientation == 1 and not is_resized(frame)
+    turn_and_scale = frame[4:9]
+    return turn_and_scale == (1, 1.0, 1.0, 0.0, 0.0) and frame[0:2] == frame[2:4]
 
 
 def is_resized(frame: PixelFrame) -> bool:

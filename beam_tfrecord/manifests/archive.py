@@ -134,7 +134,7 @@ class _Placer:
             listed = self._files.find(self._files.join(self._inner.base, str(fields["panoptic"].get("mask", ""))))
             if listed is not None:
                 fields["panoptic"] = {**fields["panoptic"], "member": listed.member}
-        return replace(row, origin=self._origin(row.origin, fields), fields=fields)
+        return row._replace(origin=self._origin(row.origin, fields), fields=fields)
 
     def _find(self, image: str, origin: str) -> Listed | RejectedRow | None:
         """The member that a row names; None for an image that lies elsewhere on purpose."""

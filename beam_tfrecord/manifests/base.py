@@ -29,18 +29,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from beam_tfrecord.config import ManifestConfig
 from beam_tfrecord.elements import RejectedRow, Row
 
 
-@dataclass(frozen=True, slots=True)
-class FileInfo:
-    """A file that was found: its uri and its size in bytes."""
+class FileInfo(NamedTuple):
+    """A file that was found: its uri, and its size in bytes where the listing tells it without asking for each file."""
 
     uri: str
-    size: int
+    size: int | None = None
 
 
 class Files(Protocol):

@@ -21,6 +21,7 @@ _DATA = re.compile(
 )
 _JUNK_FOLDERS = frozenset({"__macosx", "@eadir", "$recycle.bin", "system volume information", "lost+found"})
 _JUNK_FILES = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r"})
+_JUNK_NAMES = _JUNK_FOLDERS | _JUNK_FILES
 
 
 def is_image_name(path: str) -> bool:
@@ -52,7 +53,7 @@ def junk_part(path: str) -> str | None:
     part = _junk_folder(folder) if folder else None
     if part is not None:
         return part
-    return path if _is_junk(name) or name.lower() in _JUNK_FILES else None
+    return path if _is_junk(name, _JUNK_NAMES) else None
 
 
 @lru_cache(maxsize=1_024)  # files come folder by folder
@@ -62,8 +63,8 @@ def _junk_folder(folder: str) -> str | None:
     return next(("/".join(names[: depth + 1]) for depth, name in enumerate(names) if _is_junk(name)), None)
 
 
-def _is_junk(name: str) -> bool:
-    return (name.startswith(".") and name not in (".", "..")) or name.lower() in _JUNK_FOLDERS
+def _is_junk(name: str, names: frozenset[str] = _JUNK_FOLDERS) -> bool:
+    return (name.startswith(".") and name not in (".", "..")) or name.lower() in names
 
 
 class JunkCounter:

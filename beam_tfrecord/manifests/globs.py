@@ -46,5 +46,5 @@ class GlobFormat(ManifestFormat):
 
 def _matched(files: Files, uri: str) -> list[FileInfo]:
     if files.is_file(uri):
-        return [FileInfo(uri, files.size(uri))]
+        return [FileInfo(uri)]
     return files.match(uri)

@@ -50,7 +50,7 @@ def with_mask_places(items: Iterator[Item], files: Files, base: str) -> Iterator
     for item in items:
         if isinstance(item, Row) and item.fields.get("mask"):
             try:
-                item = replace(item, fields={**item.fields, "mask": files.join(base, item.fields["mask"])})
+                item = item._replace(fields={**item.fields, "mask": files.join(base, item.fields["mask"])})
             except ValueError as error:  # it leads out of a bucket
                 item = rejected(item.origin, "unsafe_path", f"the mask: {error}", source_rows=item.source_rows)
         yield item

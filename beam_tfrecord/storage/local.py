@@ -107,14 +107,14 @@ class LocalStore(Store):
 
     def match(self, pattern: str) -> Iterator[FileInfo]:
         if Glob(pattern).is_literal:
-            return iter([FileInfo(pattern, self.size(pattern))] if self.is_file(pattern) else [])
+            return iter([FileInfo(pattern)] if self.is_file(pattern) else [])
         head, slash, tail = _literal_folder(pattern)
         found = _match(head + slash, tail.split("/"))
         return iter(sorted(set(found), key=lambda info: info.uri))
 
     def list_folder(self, uri: str) -> list[str]:
         try:
-            return [name for name, _ in _entries(uri if uri.endswith("/") else uri + "/")]
+            return _entries(uri if uri.endswith("/") else uri + "/")
         except MissingFileError:
             return []
 
@@ -275,10 +275,10 @@ def _make_parents(path: str) -> None:
             os.makedirs(folder, exist_ok=True)
 
 
-def _entries(base: str) -> list[tuple[str, os.DirEntry[str]]]:
-    """What lies in a folder, (name, entry), folders with ``/`` behind their name; sorted as the full paths are."""
+def _entries(base: str) -> list[str]:
+    """The names in a folder, those of folders with ``/`` behind them; sorted as the full paths are."""
     with _faults(base), os.scandir(path_of(base)) as scan:
-        return sorted(((e.name + "/" if e.is_dir() else e.name, e) for e in scan), key=lambda pair: pair[0])
+        return sorted([entry.name + "/" if entry.is_dir() else entry.name for entry in scan])
 
 
 def _walk(base: str, above: frozenset[tuple[int, int]]) -> Iterator[FileInfo]:
@@ -288,19 +288,11 @@ def _walk(base: str, above: frozenset[tuple[int, int]]) -> Iterator[FileInfo]:
     identity = (status.st_dev, status.st_ino)
     if identity in above:
         return
-    for name, entry in _entries(base):
+    for name in _entries(base):
         if name.endswith("/"):
             yield from _walk(base + name, above | {identity})
         else:
-            yield FileInfo(base + name, _entry_size(entry))
-
-
-def _entry_size(entry: os.DirEntry[str]) -> int:
-    """Size of a file; 0 for a link that leads nowhere, which is reported when it is read."""
-    try:
-        return entry.stat().st_size
-    except OSError:
-        return 0
+            yield FileInfo(base + name)
 
 
 def _literal_folder(pattern: str) -> tuple[str, str, str]:
@@ -318,15 +310,15 @@ def _match(base: str, segments: Sequence[str]) -> Iterator[FileInfo]:
             for info in _walk(base or "./", frozenset()):
                 relative = info.uri[len(base or "./") :]
                 if pattern.matches(relative):
-                    yield FileInfo(base + relative, info.size)
+                    yield FileInfo(base + relative)
             return
         pattern = Glob(segments[0])
-        for name, entry in _entries(base or "./"):
+        for name in _entries(base or "./"):
             if not pattern.matches(name.rstrip("/")):
                 continue
             if len(segments) == 1:
                 if not name.endswith("/"):
-                    yield FileInfo(base + name, _entry_size(entry))
+                    yield FileInfo(base + name)
             elif name.endswith("/"):
                 yield from _match(base + name, segments[1:])
     except MissingFileError:

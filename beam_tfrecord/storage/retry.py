@@ -6,11 +6,12 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
-
-import tenacity
+from typing import TYPE_CHECKING, TypeVar
 
 from beam_tfrecord.storage.faults import TransientError, UnreadableFileError
+
+if TYPE_CHECKING:
+    import tenacity
 
 Result = TypeVar("Result")
 
@@ -60,6 +61,8 @@ class RetryPolicy:
 
         shown: name of the file for messages. on_retry: called before each wait. Raises UnreadableFileError in the end.
         """
+        import tenacity  # slow to import, and of no use where only local files are read and written
+
         backoff = tenacity.wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)
 
         def wait(state: tenacity.RetryCallState) -> float:

@@ -53,13 +53,16 @@ class RecordWriter:
             raise ValueError("the writer is finished: no record can follow")
         size = len(record)
         offset = self.payload_bytes + self.num_records * FRAME_SIZE
+        header, footer = make_header(size), make_footer(record)
         if size >= _LARGE:
-            self._gather(make_header(size))
+            self._pieces.append(header)
             self._flush()
             self._emit(record)
+            self._pieces.append(footer)
+            self._pieces_size = len(footer)
         else:
-            self._gather(make_header(size), record)
-        self._gather(make_footer(record))
+            self._pieces += (header, record, footer)
+            self._pieces_size += size + FRAME_SIZE
         if self._pieces_size >= _BUFFER_SIZE:
             self._flush()
         self.num_records += 1
@@ -83,10 +86,6 @@ class RecordWriter:
     ) -> None:
         if kind is None:
             self.finish()
-
-    def _gather(self, *pieces: bytes) -> None:
-        self._pieces += pieces
-        self._pieces_size += sum(map(len, pieces))
 
     def _flush(self) -> None:
         self._emit(b"".join(self._pieces))

@@ -73,34 +73,36 @@ class StagedShardFile:
 
     def add(self, outcome: Outcome) -> None:
         """Append the record or the reject of an item."""
+        placed, origin, uri, source_rows, record, reject = outcome
         self._rows += 1
-        self._source_rows += outcome.source_rows
-        self._by_input[outcome.placed.source] += 1
-        if outcome.record is None:
-            assert outcome.reject is not None
-            self._counts["rejected"][outcome.reject.code] += 1
-            self._tell(self.staged.rejects, outcome.reject)
+        self._source_rows += source_rows
+        self._by_input[placed.source] += 1
+        if record is None:
+            assert reject is not None
+            self._counts["rejected"][reject.code] += 1
+            self._tell(self.staged.rejects, reject)
             return
-        record = outcome.record
         self._records += 1
         offset, size = self._append(record.data) if self.keeps_records else (0, 0)
         self.statistics.add(record.facts, record.labels, offset, size)
-        self._line(self.staged.items, item_line(record.content, outcome.origin, public_uri(outcome.uri)))
-        for warning in outcome.placed.warnings + record.warnings:
+        self._line(self.staged.items, item_line(record.content, origin, public_uri(uri)))
+        for warning in (*placed.warnings, *record.warnings):
             self._counts["warnings"][warning.code] += 1
             self.statistics.note("warnings", warning.code)
             self._tell(self.staged.warnings, warning)
         for reason in record.changed:
             self._counts["changed"][reason] += 1
             self.statistics.note("changed", reason)
-        for name, values in (
-            ("classes", record.labels),
-            ("formats", record.image_formats),
-            ("exceptions", record.exceptions),
-        ):
-            counts = self._counts[name]
-            for value in values:  # nearly always one: Counter.update takes longer to begin
-                counts[value] += 1
+        # One value nearly always: Counter.update would take longer to begin.
+        counts = self._counts["classes"]
+        for label in record.labels:
+            counts[label] += 1
+        counts = self._counts["formats"]
+        for image_format in record.image_formats:
+            counts[image_format] += 1
+        counts = self._counts["exceptions"]
+        for exception in record.exceptions:
+            counts[exception] += 1
         self._bytes_read += record.bytes_read
 
     def _append(self, data: bytes) -> tuple[int, int]:

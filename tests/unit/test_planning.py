@@ -3,7 +3,6 @@ from __future__ import annotations
 import random
 import zipfile
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -270,7 +269,7 @@ def test_inputs_without_rows_are_named() -> None:
 
 def test_a_stated_rank_decides_the_order_and_stated_records_the_shards() -> None:
     options = config(shard_records="train=5+1+4")
-    entries = [replace(entry(number, split="train"), rank=100 - number) for number in range(10)]
+    entries = [entry(number, split="train")._replace(rank=100 - number) for number in range(10)]
     random.Random(0).shuffle(entries)
     survey, items = blocks_of(list(entries), options)
     plan = plan_dataset(survey, NO_SOURCES, None, options, lambda uris: dict.fromkeys(uris, 1))
@@ -288,7 +287,7 @@ def test_records_of_shards_must_be_those_that_there_are() -> None:
 
 
 def test_stated_kinds_are_kinds_of_the_dataset() -> None:
-    survey, _ = blocks_of([replace(entry(0), kinds=("captions", "labels"))], config())
+    survey, _ = blocks_of([entry(0)._replace(kinds=("captions", "labels"))], config())
     plan = plan_dataset(survey, NO_SOURCES, None, config(), lambda uris: dict.fromkeys(uris, 1))
     assert plan.schema.kinds == ("captions", "label", "labels")
 

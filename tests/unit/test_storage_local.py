@@ -84,8 +84,8 @@ def test_symbolic_links_are_followed_but_never_in_a_circle(storage: Storage, tmp
     (root / "linked").symlink_to(real)
     (root / "circle").symlink_to(root)
     (root / "broken.jpg").symlink_to(tmp_path / "nowhere")
-    found = {info.uri: info.size for info in storage.walk(str(root))}
-    assert found == {f"{root}/broken.jpg": 0, f"{root}/linked/x.jpg": 1}
+    found = [info.uri for info in storage.walk(str(root))]
+    assert found == [f"{root}/broken.jpg", f"{root}/linked/x.jpg"]
     assert [info.uri for info in storage.match(f"{root}/**/x.jpg")] == [f"{root}/linked/x.jpg"]
     with pytest.raises(ImageError, match="does not exist"):
         storage.read(f"{root}/broken.jpg")
