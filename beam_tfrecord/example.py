@@ -111,20 +111,24 @@ def _put_features(pieces: list[bytes], features: Mapping[str, Feature]) -> int:
     total = 0
     for key in sorted(features):
         dtype, values = features[key]
-        if len(values) == 1 and dtype == "bytes" and type(values[0]) is bytes:
-            value_head = _field_head(len(values[0]))
-            size = len(value_head) + len(values[0])
-            head = _entry_head(key, _FIELD_1, size)
-            pieces += (head, value_head, values[0])
-        elif len(values) == 1 and dtype == "int64" and type(values[0]) is int and 0 <= values[0] < 0x4000:
-            head = _integer_entry(key, values[0])
-            size = 0
-            pieces.append(head)
-        else:
-            place = len(pieces)
-            pieces.append(b"")
-            kind, size = _put_list(pieces, key, features[key])
-            pieces[place] = head = _entry_head(key, kind, size)
+        if len(values) == 1:
+            value = values[0]
+            if dtype == "bytes" and type(value) is bytes:
+                size = len(value)
+                head = _bytes_head(key, size)
+                pieces.append(head)
+                pieces.append(value)
+                total += len(head) + size
+                continue
+            if dtype == "int64" and type(value) is int and 0 <= value < 0x4000:
+                entry = _integer_entry(key, value)
+                pieces.append(entry)
+                total += len(entry)
+                continue
+        place = len(pieces)
+        pieces.append(b"")
+        kind, size = _put_list(pieces, key, features[key])
+        pieces[place] = head = _entry_head(key, kind, size)
         total += len(head) + size
     return total
 
@@ -217,6 +221,13 @@ def _entry_head(key: str, kind: bytes, size: int) -> bytes:
     feature_head = kind + _varint(size)
     value_head = _key_field(key) + _FIELD_2 + _varint(len(feature_head) + size) + feature_head
     return _FIELD_1 + _varint(len(value_head) + size) + value_head
+
+
+@functools.lru_cache(maxsize=4096)
+def _bytes_head(key: str, size: int) -> bytes:
+    """All that stands before the bytes of an entry of Features that holds one byte string of that size."""
+    value_head = _field_head(size)
+    return _entry_head(key, _FIELD_1, len(value_head) + size) + value_head
 
 
 @functools.lru_cache(maxsize=4096)

@@ -18,6 +18,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from beam_tfrecord.helpers import GARBAGE_THRESHOLD
+from pipelines.beam_signatures import remember_signatures
 
 OPTIONAL_OF_BEAM = (
     "IPython",
@@ -88,6 +89,7 @@ def import_beam_lean() -> None:
     with looking_uninstalled(OPTIONAL_OF_BEAM), collection_paused():
         for name in LOCAL_JOB:
             importlib.import_module(name)
+    remember_signatures()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from tests.quick_beam import remember_signatures
+from pipelines.beam_signatures import remember_signatures
 from tests.samples import class_folders, write_files
 
 ROOT = Path(__file__).resolve().parent.parent

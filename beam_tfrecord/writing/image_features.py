@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from beam_tfrecord.annotations.base import Feature, FeatureSpec, Schema
 from beam_tfrecord.images.stored import StoredImage
@@ -13,19 +14,32 @@ ENCODED_NAMES = ("encoded", "format", "height", "width", "channels", "filename",
 RAW_NAMES = ("raw", "format", "height", "width", "channels", "shape", "dtype", "filename", "sha256")
 
 
-# What each of them is made of: (image, filename, sha256) to the feature.
-_MAKERS: dict[str, Callable[[StoredImage, str, str], Feature]] = {
-    "encoded": lambda image, filename, sha256: Feature("bytes", (image.data,)),
-    "raw": lambda image, filename, sha256: Feature("bytes", (image.data,)),
-    "format": lambda image, filename, sha256: Feature("bytes", (image.format.encode(),)),
-    "height": lambda image, filename, sha256: Feature("int64", (image.height,)),
-    "width": lambda image, filename, sha256: Feature("int64", (image.width,)),
-    "channels": lambda image, filename, sha256: Feature("int64", (image.channels,)),
-    "shape": lambda image, filename, sha256: Feature("int64", (image.height, image.width, image.channels)),
-    "dtype": lambda image, filename, sha256: Feature("bytes", (image.dtype.encode(),)),
-    "filename": lambda image, filename, sha256: Feature("bytes", (filename.encode("utf-8", "surrogateescape"),)),
-    "sha256": lambda image, filename, sha256: Feature("bytes", (sha256.encode(),)),
+# What each of them is made of. What many images share is made once for all of them.
+_OWN_MAKERS: dict[str, Callable[[StoredImage, str, str], bytes]] = {
+    "encoded": lambda image, filename, sha256: image.data,
+    "raw": lambda image, filename, sha256: image.data,
+    "filename": lambda image, filename, sha256: filename.encode("utf-8", "surrogateescape"),
+    "sha256": lambda image, filename, sha256: sha256.encode(),
 }
+_SHARED_MAKERS: dict[str, Callable[[ImageKind], Feature]] = {
+    "format": lambda kind: Feature("bytes", (kind.format.encode(),)),
+    "height": lambda kind: Feature("int64", (kind.height,)),
+    "width": lambda kind: Feature("int64", (kind.width,)),
+    "channels": lambda kind: Feature("int64", (kind.channels,)),
+    "shape": lambda kind: Feature("int64", (kind.height, kind.width, kind.channels)),
+    "dtype": lambda kind: Feature("bytes", (kind.dtype.encode(),)),
+}
+_KINDS_KEPT = 1024
+
+
+class ImageKind(NamedTuple):
+    """What many stored images have in common."""
+
+    format: str
+    height: int
+    width: int
+    channels: int
+    dtype: str
 
 
 def image_feature_names(schema: Schema) -> tuple[str, ...]:
@@ -37,11 +51,23 @@ class ImageFeatures:
     """Makes the features of stored images under one schema; what depends on the schema alone is looked up once."""
 
     def __init__(self, schema: Schema) -> None:
-        self._makers = [(schema.keys[name], _MAKERS[name]) for name in image_feature_names(schema)]
+        names = image_feature_names(schema)
+        self._shared = [(schema.keys[name], _SHARED_MAKERS[name]) for name in names if name in _SHARED_MAKERS]
+        self._own = [(schema.keys[name], _OWN_MAKERS[name]) for name in names if name in _OWN_MAKERS]
+        self._of_kind: dict[ImageKind, dict[str, Feature]] = {}
 
     def __call__(self, image: StoredImage, filename: str, sha256: str) -> dict[str, Feature]:
         """The features by key. sha256: of the image's bytes, in hex."""
-        return {key: make(image, filename, sha256) for key, make in self._makers}
+        kind = ImageKind(image.format, image.height, image.width, image.channels, image.dtype)
+        shared = self._of_kind.get(kind)
+        if shared is None:
+            shared = {key: make(kind) for key, make in self._shared}
+            if len(self._of_kind) < _KINDS_KEPT:
+                self._of_kind[kind] = shared
+        features = shared.copy()
+        for key, make in self._own:
+            features[key] = Feature("bytes", (make(image, filename, sha256),))
+        return features
 
 
 def image_format(image: StoredImage) -> str:

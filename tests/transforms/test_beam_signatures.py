@@ -1,4 +1,4 @@
-"""The tests' own shortcut through Beam gives what Beam itself would give."""
+"""The shortcut through Beam gives what Beam itself would give."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.transforms import core
 
-from tests.quick_beam import remember_signatures
+from pipelines.beam_signatures import remember_signatures
 
 
 class Element(beam.DoFn):
