@@ -156,7 +156,7 @@ def _setting() -> tuple[object, ...]:
     return os.getpid(), os.getcwd(), tuple(sys.path), tuple(sorted(os.environ.items()))
 
 
-def _taken() -> Helper:
+def taken() -> Helper:
     """A helper that waits and is as a new one would be, or a new one. Raises OSError when none can be started."""
     while _WAITING:
         helper = _WAITING.pop()
@@ -164,6 +164,11 @@ def _taken() -> Helper:
             return helper
         helper.close()
     return Helper()
+
+
+def give_back(helper: Helper) -> None:
+    """Leave a helper that has done its work to whoever needs one next."""
+    _WAITING.append(helper)
 
 
 def close_waiting() -> None:
@@ -192,6 +197,41 @@ def close_all() -> None:
 atexit.register(close_all)
 
 
+class Errand(Generic[Result]):
+    """One call of some work in a helper, while this process does something else. Raises OSError when there is none."""
+
+    def __init__(self, work: Callable[..., Result], *arguments: Any) -> None:
+        self._work = work
+        self._arguments = arguments
+        self._outcome: SimpleQueue[Result | _Failure] = SimpleQueue()
+        self._helper: Helper | None = taken()
+        Thread(target=self._lead, args=(self._helper,), name="errand", daemon=True).start()
+
+    def result(self) -> Result:
+        """What the work returned; waits for it. Raises what it raised. To be asked for once."""
+        outcome = self._outcome.get()
+        if isinstance(outcome, _Failure):
+            self.close()
+            raise outcome.error
+        assert self._helper is not None
+        give_back(self._helper)
+        self._helper = None
+        return outcome
+
+    def close(self) -> None:
+        """End the helper when nobody has asked for the result."""
+        if self._helper is not None:
+            self._helper.close()
+            self._helper = None
+
+    def _lead(self, helper: Helper) -> None:
+        try:
+            helper.begin(self._work)
+            self._outcome.put(helper.call(self._arguments, lambda *told: None))
+        except BaseException as error:  # handed over to the thread that asks
+            self._outcome.put(_Failure(error))
+
+
 class Crew(Generic[Task, Result]):
     """Tasks done by this process and by helpers of it at the same time.
 
@@ -213,7 +253,7 @@ class Crew(Generic[Task, Result]):
         self._helpers: list[Helper] = []
         with contextlib.suppress(OSError):  # no more processes or files can be had: fewer helpers do it as well
             while len(self._helpers) < helpers:
-                self._helpers.append(_taken())
+                self._helpers.append(taken())
         self._leaders = [Thread(target=self._lead, args=(one,), name="helper", daemon=True) for one in self._helpers]
         for leader in self._leaders:
             leader.start()

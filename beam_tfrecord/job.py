@@ -47,10 +47,10 @@ def prepare_job(config: ConvertConfig, storage: Storage, rows: Sequence[Mapping[
     return Job(config, tuple(sources), read_labels(config, storage))
 
 
-def has_many_rows(job: Job, storage: Storage) -> bool:
-    """Whether the inputs look like some thousand rows or more: a guess that is made at once, and nothing but speed
-    depends on it."""
-    return any(_is_long(source, storage) for source in job.sources)
+def find_long_source(job: Job, storage: Storage) -> int | None:
+    """The number of the first input that looks like some thousand rows or more: a guess that is made at once, and
+    nothing but speed depends on it."""
+    return next((number for number, source in enumerate(job.sources) if _is_long(source, storage)), None)
 
 
 def _is_long(source: Source, storage: Storage) -> bool:

@@ -20,9 +20,10 @@ import numpy as np
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.job import Job, prepare_job
 from beam_tfrecord.planning.arranging import DuplicateRule, arrange
-from beam_tfrecord.planning.block_reading import BLOCK_ITEMS, Block, read_blocks
+from beam_tfrecord.planning.block_reading import BLOCK_ITEMS, Block
 from beam_tfrecord.planning.blocks import pack_block, unpack_block
 from beam_tfrecord.planning.dataset_plan import DatasetPlan, SplitPlan, plan_dataset
+from beam_tfrecord.planning.helped_reading import read_blocks
 from beam_tfrecord.planning.survey import merge_surveys
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.planning import CombineSurveys

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.helpers import helpers_wanted, start_in_advance
-from beam_tfrecord.job import Job, check_folder, clear_output, has_many_rows, plan_job, prepare_job
+from beam_tfrecord.job import Job, check_folder, clear_output, find_long_source, plan_job, prepare_job
 from beam_tfrecord.manifests import missing
+from beam_tfrecord.planning.head_start import head_start
+from beam_tfrecord.planning.helped_reading import can_help
 from beam_tfrecord.public_text import public_text
 from beam_tfrecord.storage import Storage, public_uri
 from pipelines.exits import DONE, FAILED, WITHHELD, guarded
@@ -43,7 +46,7 @@ EXAMPLES = """examples:
 Flags that are not listed go to Beam (--runner, --direct_num_workers, --project ...)."""
 
 # What helpers of a local job will need.
-HELPER_MODULES = ("beam_tfrecord.planning.block_reading", "beam_tfrecord.writing.crew")
+HELPER_MODULES = ("beam_tfrecord.planning.head_start", "beam_tfrecord.writing.crew")
 
 
 def make_parser(prog: str = "beam-tfrecord convert") -> ArgumentParser:
@@ -132,10 +135,27 @@ def show_plan(job: Job, storage: Storage, terminal: TerminalOptions) -> int:
 
 def run(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
     """Run the conversion on the runner that the flags name, and tell how it ended."""
+    with contextlib.nullcontext() if beam_flags else helpers_ahead(job):
+        return run_to_end(job, beam_flags, terminal)
+
+
+@contextlib.contextmanager
+def helpers_ahead(job: Job) -> Iterator[None]:
+    """For many rows, helpers that are ready when Beam is; one of them reads the first rows in the meantime."""
+    config, storage = job.config, Storage.for_run(job.config.run)
+    long, helpers = find_long_source(job, storage), helpers_wanted(config.run.processes)
+    if long is None or not helpers:
+        yield
+        return
+    start_in_advance(helpers, HELPER_MODULES)
+    is_read = config.output.writer != "beam" and can_help(config)
+    with head_start(long, job.sources[long], config, storage) if is_read else contextlib.nullcontext():
+        yield
+
+
+def run_to_end(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
+    """:func:`run` once everything else is under way."""
     config, manifest = job.config, job.config.manifest
-    if not beam_flags and has_many_rows(job, Storage.for_run(config.run)):
-        # They are ready when Beam is.
-        start_in_advance(helpers_wanted(config.run.processes), HELPER_MODULES)
     places = [config.output.output, manifest.images or "", *(source.uri for source in job.sources)]
     options = load_beam(beam_flags, places)
     from beam_tfrecord.publishing.summary import read_summary

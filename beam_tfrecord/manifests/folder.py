@@ -32,6 +32,7 @@ class FolderFormat(ManifestFormat):
     """A folder of images. It is walked once to learn its layout, and once for its rows; neither keeps the names."""
 
     name = "folder"
+    passes_over_quickly = True
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         uri = without_slash(uri)

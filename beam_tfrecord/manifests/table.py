@@ -33,6 +33,7 @@ class CsvFormat(ManifestFormat):
     """
 
     name = "csv"
+    passes_over_quickly = True
     suffixes: tuple[str, ...] = (".csv",)
     delimiters = DELIMITERS
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from beam_tfrecord.annotations import kinds_of_modules
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Entry, RejectedRow
 from beam_tfrecord.entries import EntryParser
-from beam_tfrecord.helpers import Crew, Tell, are_waiting
+from beam_tfrecord.helpers import Tell
 from beam_tfrecord.manifests import FORMATS
 from beam_tfrecord.manifests.base import Files, Ignored, Item, Piece, Source
 from beam_tfrecord.planning.blocks import pack_block
 from beam_tfrecord.planning.survey import BlockBuilder, Survey
 
 BLOCK_ITEMS = 16_384  # some megabytes; the more, the fewer elements each of them becomes when it is cut by shard
-HELPED_ITEMS = 4_096  # a manifest of fewer rows is read before a helper is ready
-# Rows that a helper gets at a time: few at the beginning, so that all have something to do, and then a block.
-_FIRST_BATCH = 2_048
-_FIRST_BATCHES = 16
 
 
 @dataclass(frozen=True)
@@ -62,33 +56,7 @@ class MakeBlock:
 
 def read_entries(piece: Piece, config: ConvertConfig, files: Files) -> Iterator[Entry | RejectedRow | Ignored]:
     """The entries of a piece, and the rejects for rows that cannot become one."""
-    return EntryParser(piece.source, config, files.join).parse(_items_of(piece, config, files))
-
-
-def read_blocks(numbered: NumberedPiece, config: ConvertConfig, files: Files, helpers: int = 0) -> Iterator[Block]:
-    """The entries of a piece in blocks, each with its survey.
-
-    helpers: processes that help where there are many rows and each is an item of its own; the blocks then come in any
-    order and size, which nothing depends on.
-    """
-    if not helpers or config.manifest.sequence_column or not kinds_of_modules(config.manifest.plugins):
-        yield from pack_entries(read_entries(numbered.piece, config, files), numbered.number, config)
-        return
-    items = _items_of(numbered.piece, config, files)
-    make = MakeBlock(config, files)
-    source = numbered.piece.source
-    if not are_waiting():
-        first = tuple(itertools.islice(items, HELPED_ITEMS))
-        yield make(ItemBatch(numbered.number, source, first))
-        if len(first) < HELPED_ITEMS:
-            return
-    crew: Crew[ItemBatch, Block] = Crew(make, make, helpers)
-    try:
-        for batch in _batches(items):
-            yield from crew.take(ItemBatch(numbered.number, source, batch))
-        yield from crew.finish()
-    finally:
-        crew.close()
+    return EntryParser(piece.source, config, files.join).parse(items_of(piece, config, files))
 
 
 def pack_entries(
@@ -107,14 +75,6 @@ def pack_entries(
     yield Block(pack_block(builder.items), builder.survey())
 
 
-def _items_of(piece: Piece, config: ConvertConfig, files: Files) -> Iterator[Item]:
+def items_of(piece: Piece, config: ConvertConfig, files: Files) -> Iterator[Item]:
+    """The rows of a piece as its format reads them."""
     return FORMATS[piece.source.format].rows(files, piece, config.manifest)
-
-
-def _batches(items: Iterator[Item]) -> Iterator[tuple[Item, ...]]:
-    for number in itertools.count():
-        # One less than a block, which pack_entries would follow by an empty one.
-        batch = tuple(itertools.islice(items, _FIRST_BATCH if number < _FIRST_BATCHES else BLOCK_ITEMS - 1))
-        if not batch:
-            return
-        yield batch

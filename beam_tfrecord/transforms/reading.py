@@ -11,7 +11,8 @@ from beam_tfrecord.elements import Entry, RejectedRow
 from beam_tfrecord.helpers import helpers_wanted
 from beam_tfrecord.manifests import FORMATS
 from beam_tfrecord.manifests.base import Files, Ignored, Source
-from beam_tfrecord.planning.block_reading import Block, NumberedPiece, read_blocks, read_entries
+from beam_tfrecord.planning.block_reading import Block, NumberedPiece, read_entries
+from beam_tfrecord.planning.helped_reading import read_blocks
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.counters import RetryCounts
 

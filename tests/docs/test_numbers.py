@@ -10,7 +10,7 @@ from beam_tfrecord.annotations import box_rules
 from beam_tfrecord.config import ImagePolicy, OutputConfig, RunConfig, ShardConfig
 from beam_tfrecord.images import jpeg, safety
 from beam_tfrecord.packing import measuring
-from beam_tfrecord.planning import block_reading, survey
+from beam_tfrecord.planning import block_reading, helped_reading, survey
 from beam_tfrecord.publishing import repeated_hashes
 from beam_tfrecord.reading import loader
 from beam_tfrecord.storage import gcs_login, retry, uploads, web, web_faults
@@ -32,7 +32,7 @@ SAID = [
     ("docs/images.md", "({} megapixels in colour)", [safety._MAX_AREA // 3 // 10**6]),
     ("docs/images.md", "may have {} scans, and scans times pixels may not pass 10¹⁰", [jpeg.MAX_SCANS]),
     ("docs/clusters.md", "{} where each read waits for an object store", [crew.REMOTE_THREADS]),
-    ("docs/clusters.md", "from {:,} rows of a manifest on", [block_reading.HELPED_ITEMS]),
+    ("docs/clusters.md", "from {:,} rows of a manifest on", [helped_reading.HELPED_ITEMS]),
     (
         "docs/clusters.md",
         "where there are {:,} rows or more, on local disks, whose records are {} KiB or less",

@@ -15,9 +15,11 @@ from beam_tfrecord import convert, helpers, register_kind
 from beam_tfrecord.annotations import _KINDS
 from beam_tfrecord.annotations.captions import CaptionsKind
 from beam_tfrecord.errors import ManifestError
-from beam_tfrecord.planning.block_reading import HELPED_ITEMS
+from beam_tfrecord.planning.head_start import HEAD_ITEMS
+from beam_tfrecord.planning.helped_reading import HELPED_ITEMS
 from beam_tfrecord.writing import shards
 from beam_tfrecord.writing.progress import PROGRESS
+from pipelines.convert import main
 from tests.end_to_end.datasets import converted, shard_bytes
 from tests.engines import COLLECTIONS, Files, converted_on, differing
 from tests.samples import class_folders, write_files, write_table
@@ -80,6 +82,20 @@ def test_a_long_table_is_read_by_helpers_too(tmp_path: Path, helped: list[str]) 
     assert sum(alone.rejected.values()) == 13  # of 12,288 rows every thousandth, the first one included
     assert shard_bytes(tmp_path / "three") == shard_bytes(tmp_path / "one")
     assert (tmp_path / "three/rejects.jsonl").read_bytes() == (tmp_path / "one/rejects.jsonl").read_bytes()
+
+
+def test_the_command_has_the_first_rows_read_in_advance(tmp_path: Path, helped: list[str]) -> None:
+    rows = HEAD_ITEMS + 1_000
+    lines = ["name,age", *(f"name {number % 7},{number}" for number in range(rows))]
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    for processes in ("1", "2"):
+        options = ["--columns", "age:int64,name:string", "--processes", processes, "--num_shards", "3"]
+        command = ["--input", str(tmp_path / "rows.csv"), "--output", str(tmp_path / processes), *options]
+        assert main([*command, "--quiet"]) == 0
+        assert helped[:1] == ([] if processes == "1" else ["int"])  # the number of the input
+    assert shard_bytes(tmp_path / "1") == shard_bytes(tmp_path / "2")
+    stated = json.loads((tmp_path / "2/conversion.json").read_bytes())
+    assert stated["rows"] == rows
 
 
 def test_every_row_is_told_to_the_progress_wherever_it_is_written(tmp_path: Path, helped: list[str]) -> None:

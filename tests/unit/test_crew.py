@@ -10,7 +10,7 @@ import pytest
 
 from beam_tfrecord.annotations.base import Schema, Vocabulary
 from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.job import MANY_ROWS, has_many_rows, prepare_job
+from beam_tfrecord.job import MANY_ROWS, find_long_source, prepare_job
 from beam_tfrecord.planning.dataset_plan import DatasetPlan, SplitPlan
 from beam_tfrecord.planning.survey import SizeSample, Survey
 from beam_tfrecord.storage import Storage
@@ -68,12 +68,13 @@ def test_a_job_looks_long_by_the_size_of_its_manifest_or_the_files_in_its_folder
     (tmp_path / "long.csv").write_text("image,label\n" + "a/rather/long/name/of/a/photo.jpg,label of it\n" * MANY_ROWS)
 
     def is_long(name: str) -> bool:
-        return has_many_rows(prepare_job(config(input=str(tmp_path / name)), Storage()), Storage())
+        return find_long_source(prepare_job(config(input=str(tmp_path / name)), Storage()), Storage()) == 0
 
     assert [is_long(name) for name in ("photos", "short.csv", "long.csv")] == [False, False, True]
     job = prepare_job(config(input=str(tmp_path / "photos")), Storage())
     [source] = job.sources
     assert source.details["images"] == len(class_folders(2))
     many = replace(source, details={**source.details, "images": MANY_ROWS})
-    assert has_many_rows(replace(job, sources=(many,)), Storage())
-    assert not has_many_rows(replace(job, sources=(replace(many, uri="gs://bucket/photos"),)), Storage())
+    assert find_long_source(replace(job, sources=(many,)), Storage()) == 0
+    assert find_long_source(replace(job, sources=(job.sources[0], many)), Storage()) == 1
+    assert find_long_source(replace(job, sources=(replace(many, uri="gs://bucket/photos"),)), Storage()) is None

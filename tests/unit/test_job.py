@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.job import MANY_ROWS, SHORT_ROW, has_many_rows, prepare_job
+from beam_tfrecord.job import MANY_ROWS, SHORT_ROW, find_long_source, prepare_job
 from beam_tfrecord.storage import Storage
 from tests.docs import places
 
@@ -30,7 +30,7 @@ def test_a_few_rows_are_few_in_every_format(make: Callable[[Path], None], name: 
     job = prepare_job(
         ConvertConfig.from_options({"input": str(tmp_path / name), "output": str(tmp_path / "out")}), storage
     )
-    assert not has_many_rows(job, storage)
+    assert find_long_source(job, storage) is None
 
 
 def test_many_rows_are_noticed_before_they_are_read(tmp_path: Path) -> None:
@@ -43,4 +43,4 @@ def test_many_rows_are_noticed_before_they_are_read(tmp_path: Path) -> None:
     rows = [{"image": "a.jpg"}] * MANY_ROWS
     for name, given in (("list.txt", None), ("photos", None), ("none", rows)):
         options = {"input": str(tmp_path / name), "output": str(tmp_path / "out")}
-        assert has_many_rows(prepare_job(ConvertConfig.from_options(options), storage, given), storage), name
+        assert find_long_source(prepare_job(ConvertConfig.from_options(options), storage, given), storage) == 0, name
