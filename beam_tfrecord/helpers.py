@@ -18,6 +18,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Empty, Full, Queue, SimpleQueue
 from threading import Thread
@@ -195,6 +196,54 @@ def close_all() -> None:
 
 
 atexit.register(close_all)
+
+
+class HelperPool(Generic[Task, Result]):
+    """Helpers that all do one kind of work, a task each at a time. There may be fewer than asked for, or none."""
+
+    def __init__(self, work: Callable[..., Result], count: int) -> None:
+        self._helpers: list[Helper] = []
+        with contextlib.suppress(OSError):  # no more processes or files can be had
+            while len(self._helpers) < count:
+                self._helpers.append(taken())
+        self._work = work
+        self._begun: set[Helper] = set()
+        self._free: SimpleQueue[Helper] = SimpleQueue()
+        for helper in self._helpers:
+            self._free.put(helper)
+        self._threads = ThreadPoolExecutor(max(1, count), thread_name_prefix="helper")
+
+    def __len__(self) -> int:
+        return len(self._helpers)
+
+    def submit(self, task: Task) -> Future[Result]:
+        """Hand a task over; the future has what ``work(task, tell=...)`` returns or raises there."""
+        return self._threads.submit(self._call, task)
+
+    def _call(self, task: Task) -> Result:
+        helper = self._free.get()  # there are as many as threads
+        try:
+            if helper not in self._begun:
+                helper.begin(self._work)
+                self._begun.add(helper)
+            result: Result = helper.call((task,), lambda *told: None)
+            return result
+        finally:
+            self._free.put(helper)
+
+    def finish(self) -> None:
+        """Leave the helpers to whoever needs them next. No task may be under way."""
+        self._threads.shutdown()
+        for helper in self._helpers:
+            give_back(helper)
+        self._helpers = []
+
+    def close(self) -> None:
+        """End the helpers, whatever they are doing."""
+        for helper in self._helpers:
+            helper.close()
+        self._helpers = []
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class Errand(Generic[Result]):

@@ -1,4 +1,4 @@
-"""Shards written at the same time: one by this process, and one by each of its helpers.
+"""Shards written by this process and its helpers: a shard by each of them, or all of them at one.
 
 Small images cost more Python than anything else, and one interpreter runs Python on one core. Where they are large the
 decoder and the hash take the time, without the GIL, and the threads of one process are enough.
@@ -13,17 +13,20 @@ from dataclasses import dataclass, replace
 from beam_tfrecord.annotations import kinds_of_modules
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import ShardInfo
-from beam_tfrecord.helpers import MOST_PROCESSES, Crew, Tell, available_cores
+from beam_tfrecord.helpers import MOST_PROCESSES, Crew, HelperPool, Tell, available_cores
 from beam_tfrecord.images.memory import keep_large_buffers
+from beam_tfrecord.planning.arranging import Placed
 from beam_tfrecord.planning.blocks import unpack_block
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.writing.progress import NO_ITEMS, PROGRESS, ItemCounts
-from beam_tfrecord.writing.shards import ProgressSink, ShardWriter, has_latency
+from beam_tfrecord.writing.shards import Done, EncodeItems, ProgressSink, ShardWriter, has_latency
 from beam_tfrecord.writing.timing import WorkTimes
 
 REMOTE_THREADS = 48  # reads that wait for an object store at a time: more than 32 are under way on average
 HELPED_RECORD = 64 * 1024  # bytes: records above it keep the decoder and the hash busier than Python
+MANY_SHARDS = 8  # for each process: whatever their sizes, the last one does not matter
+UNEVEN = 1.15  # times the mean: what records of a helper cost more when another process writes them
 HELPED_ROWS = 1_000  # below it a helper would be ready when the work is done
 
 
@@ -70,10 +73,23 @@ class WriteShard:
             written = self.write(task, pool, told)
         return replace(written, by_helper=told.counts)
 
-    def write(self, task: ShardTask, pool: ThreadPoolExecutor, progress: ProgressSink) -> WrittenShard:
-        """Write the shard with the threads of a pool."""
+    def write(
+        self,
+        task: ShardTask,
+        pool: ThreadPoolExecutor,
+        progress: ProgressSink,
+        encoders: HelperPool[list[Placed], Done] | None = None,
+    ) -> WrittenShard:
+        """Write the shard with the threads of a pool. encoders: helpers that make records of it."""
         writer = ShardWriter(
-            self.config, self.plan, self.storage, pool, self.threads, progress, shares_cores=self.shares_cores
+            self.config,
+            self.plan,
+            self.storage,
+            pool,
+            self.threads,
+            progress,
+            shares_cores=self.shares_cores,
+            helpers=encoders,
         )
         items = (item for block in task.blocks for item in unpack_block(block))
         return WrittenShard(writer.write(task.split, task.index, items), writer.times)
@@ -92,12 +108,20 @@ class _Told:
 
 
 class ShardCrew:
-    """This process with threads that read ahead, and its helpers. progress: told in the thread that calls."""
+    """This process with threads that read ahead, and its helpers. progress: told in the thread that calls.
+
+    A helper writes whole shards where that gives all processes as much to do; otherwise this process writes each shard,
+    and helpers make records for it, which cost a tenth more on their way through a pipe.
+    """
 
     def __init__(self, work: WriteShard, helpers: int, progress: ProgressSink) -> None:
         self._pool = ThreadPoolExecutor(work.threads, thread_name_prefix="read-ahead")
+        self._encoders: HelperPool[list[Placed], Done] | None = None
+        if helpers and not is_even(work.plan, helpers + 1):
+            self._encoders = HelperPool(EncodeItems(work.config, work.plan, work.storage), helpers)
+            helpers = 0
         self._crew: Crew[ShardTask, WrittenShard] = Crew(
-            work, lambda task: work.write(task, self._pool, progress), helpers, PROGRESS.add
+            work, lambda task: work.write(task, self._pool, progress, self._encoders), helpers, PROGRESS.add
         )
 
     def write(self, task: ShardTask) -> Iterator[WrittenShard]:
@@ -107,11 +131,15 @@ class ShardCrew:
     def finish(self) -> Iterator[WrittenShard]:
         """All that is not finished yet."""
         yield from self._crew.finish()
+        if self._encoders is not None:
+            self._encoders.finish()
 
     def close(self) -> None:
         """End threads and helpers, whatever they are doing."""
         self._pool.shutdown(cancel_futures=True)
         self._crew.close()
+        if self._encoders is not None:
+            self._encoders.close()
 
 
 def threads_for(config: ConvertConfig, plan: DatasetPlan) -> int:
@@ -131,4 +159,15 @@ def helpers_for(config: ConvertConfig, plan: DatasetPlan) -> int:
         wanted = available_cores() if is_fast else 1
     if not kinds_of_modules(config.manifest.plugins):
         return 0
-    return max(0, min(wanted, plan.num_shards, MOST_PROCESSES) - 1)
+    return max(0, min(wanted, MOST_PROCESSES) - 1)
+
+
+def is_even(plan: DatasetPlan, processes: int) -> bool:
+    """Whether so many processes that write whole shards would all have about as much to do."""
+    if plan.num_shards >= MANY_SHARDS * processes:
+        return True
+    loads = [0.0] * processes
+    sizes = [split.num_entries / split.num_shards for split in plan.splits.values() for _ in range(split.num_shards)]
+    for size in sorted(sizes, reverse=True):
+        loads[loads.index(min(loads))] += size
+    return max(loads) <= UNEVEN * sum(loads) / processes

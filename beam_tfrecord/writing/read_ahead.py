@@ -56,3 +56,38 @@ def ordered_map(
     finally:
         for future in waiting:
             future.cancel()
+
+
+def ordered_shared_map(
+    submit: Callable[[Task], Future[Result]],
+    here: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    *,
+    max_tasks: int,
+    max_waiting: int,
+) -> Iterator[Result]:
+    """Results in the order of the tasks, of which some are handed over and the others done here in the meantime.
+
+    submit: hands a task over; at most ``max_tasks`` are with others at a time. here: does one in this thread. At most
+    ``max_waiting`` results and tasks are held. An exception of a task that was handed over is raised where its result
+    would have been, one of a task that is done here at once.
+    """
+    waiting: collections.deque[Future[Result]] = collections.deque()
+    handed_over: list[Future[Result]] = []
+    try:
+        for task in tasks:
+            while waiting and (waiting[0].done() or len(waiting) >= max_waiting):
+                yield waiting.popleft().result()
+            handed_over = [future for future in handed_over if not future.done()]
+            if len(handed_over) < max_tasks:
+                waiting.append(submit(task))
+                handed_over.append(waiting[-1])
+            else:
+                done: Future[Result] = Future()
+                waiting.append(done)
+                done.set_result(here(task))
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()

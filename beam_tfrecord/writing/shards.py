@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator
@@ -12,13 +13,14 @@ from typing import Protocol
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Finding, RejectedRow, ShardInfo
 from beam_tfrecord.errors import ElementError
+from beam_tfrecord.helpers import HelperPool, Tell
 from beam_tfrecord.metadata import library_versions
 from beam_tfrecord.planning.arranging import DuplicateRule, Placed, arrange
 from beam_tfrecord.planning.blocks import BlockItem, unpack_entry
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.storage import Storage, scheme_of
 from beam_tfrecord.writing.array_record_files import write_twin
-from beam_tfrecord.writing.read_ahead import ordered_map
+from beam_tfrecord.writing.read_ahead import ordered_map, ordered_shared_map
 from beam_tfrecord.writing.records import STAGE, RecordEncoder
 from beam_tfrecord.writing.staged_file import Outcome, StagedShardFile
 from beam_tfrecord.writing.staging import StagedShard, info_from_json, info_to_json, staged_shard
@@ -27,6 +29,8 @@ from beam_tfrecord.writing.timing import WorkTimes
 
 SMALL_TASK = 256 * 1024  # bytes of images in one task of a thread: a task costs as much as encoding a small image
 MAX_TASK_ITEMS = 32
+MAX_HELPED_ITEMS = 64
+HELPED_TASK = 1024 * 1024  # of a helper, which gets its task and gives records back over a pipe
 SLOW_READ = 100_000  # nanoseconds: from memory a small file comes in a tenth of it
 TASKS_AHEAD = 64  # between two looks at how long a read takes
 
@@ -41,13 +45,30 @@ class ProgressSink(Protocol):
     def add(self, records: int, rejects: int, bytes_read: int) -> None: ...
 
 
+@dataclass
+class EncodeItems:
+    """Reads and encodes some items of one dataset, in whatever process it finds itself."""
+
+    config: ConvertConfig
+    plan: DatasetPlan
+    storage: Storage
+
+    @functools.cached_property
+    def _encoder(self) -> RecordEncoder:
+        return RecordEncoder(self.plan.schema, self.config, self.storage.read)
+
+    def __call__(self, items: list[Placed], tell: Tell = lambda *told: None) -> Done:
+        times, encoder = WorkTimes(), self._encoder
+        return [encode_placed(item, encoder, times) for item in items], times
+
+
 @dataclass(frozen=True)
 class ShardWriter:
     """Writes shards of one dataset; several threads may call :meth:`write` for different shards.
 
     pool: threads that read and encode ahead; there are ``threads`` of them. progress: told in the thread that calls.
     times: what the threads spent is added there. shares_cores: other processes keep the other cores busy, so that
-    threads are of use only where reads wait.
+    threads are of use only where reads wait. helpers: processes that encode records of these shards.
     """
 
     config: ConvertConfig
@@ -58,6 +79,7 @@ class ShardWriter:
     progress: ProgressSink
     times: WorkTimes = field(default_factory=WorkTimes)
     shares_cores: bool = False
+    helpers: HelperPool[list[Placed], Done] | None = None
 
     def write(self, split: str, index: int, items: Iterable[BlockItem]) -> ShardInfo:
         """Write the shard of these items, or take over the finished one of an interrupted run (``--resume``)."""
@@ -120,20 +142,24 @@ class ShardWriter:
 
     def _outcomes(self, placed: list[Placed]) -> Iterator[list[Outcome]]:
         """What became of the items, in their order, some at a time."""
-        encoder = RecordEncoder(self.plan.schema, self.config, self.storage.read)
+        encode = EncodeItems(self.config, self.plan, self.storage)
         size = self._task_items()
         tasks = (placed[start : start + size] for start in range(0, len(placed), size))
-
-        def run(task: list[Placed]) -> Done:
-            times = WorkTimes()
-            return [encode_placed(item, encoder, times) for item in task], times
-
-        for outcomes, times in self._here_or_ahead(run, tasks) if self.shares_cores else self._ahead(run, tasks):
+        for outcomes, times in self._done(encode, tasks):
             self.times.add(times)
             rejects = sum(outcome.record is None for outcome in outcomes)
             bytes_read = sum(outcome.record.bytes_read for outcome in outcomes if outcome.record)
             self.progress.add(len(outcomes) - rejects, rejects, bytes_read)
             yield outcomes
+
+    def _done(self, encode: EncodeItems, tasks: Iterator[list[Placed]]) -> Iterator[Done]:
+        """Tasks done, in their order."""
+        if self.helpers:
+            held = max(2, self.config.run.read_ahead // HELPED_TASK)
+            return ordered_shared_map(
+                self.helpers.submit, encode, tasks, max_tasks=2 * len(self.helpers), max_waiting=held
+            )
+        return self._here_or_ahead(encode, tasks) if self.shares_cores else self._ahead(encode, tasks)
 
     def _here_or_ahead(self, run: Run, tasks: Iterator[list[Placed]]) -> Iterator[Done]:
         """Tasks done in this thread as long as reads do not wait; those behind a slow one are done ahead."""
@@ -158,7 +184,8 @@ class ShardWriter:
         """Few items per task where each read waits for a store, many where a read costs less than a task."""
         if self.plan.schema.has_images and has_latency(self.plan):
             return 1
-        return max(1, min(MAX_TASK_ITEMS, int(SMALL_TASK / max(1.0, self.plan.record_bytes))))
+        task, most = (HELPED_TASK, MAX_HELPED_ITEMS) if self.helpers else (SMALL_TASK, MAX_TASK_ITEMS)
+        return max(1, min(most, int(task / max(1.0, self.plan.record_bytes))))
 
 
 def statistics_for(plan: DatasetPlan) -> ShardStatistics:

@@ -58,11 +58,22 @@ def test_helpers_make_the_files_that_one_process_makes(
 ) -> None:
     # So little is to do that all of it would be done here before a helper takes anything.
     monkeypatch.setattr(helpers.Crew, "_waiting_task", lambda crew: None)
+    monkeypatch.setattr("beam_tfrecord.writing.crew.is_even", lambda plan, processes: True)
     shards = {} if kind == "shapes" else {"num_shards": 4}
     alone = converted_on(None, tmp_path, kind, processes=1, **shards)
     assert not helped
     together = converted_on(None, tmp_path, kind, processes=3, **shards)
     assert "ShardTask" in helped
+    assert differing(without_option(together), without_option(alone)) == []
+
+
+@pytest.mark.parametrize("kind", COLLECTIONS)
+def test_helpers_make_records_of_a_single_shard(tmp_path: Path, helped: list[str], kind: str) -> None:
+    alone = converted_on(None, tmp_path, kind, processes=1, num_shards=1)
+    assert not helped
+    together = converted_on(None, tmp_path, kind, processes=3, num_shards=1)
+    assert "list" in helped  # of items
+    assert "ShardTask" not in helped
     assert differing(without_option(together), without_option(alone)) == []
 
 

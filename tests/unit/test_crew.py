@@ -14,7 +14,7 @@ from beam_tfrecord.job import MANY_ROWS, find_long_source, prepare_job
 from beam_tfrecord.planning.dataset_plan import DatasetPlan, SplitPlan
 from beam_tfrecord.planning.survey import SizeSample, Survey
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.writing.crew import REMOTE_THREADS, helpers_for, threads_for
+from beam_tfrecord.writing.crew import REMOTE_THREADS, helpers_for, is_even, threads_for
 from tests.samples import class_folders, write_files
 
 
@@ -44,17 +44,42 @@ def test_many_small_images_on_this_machine_get_a_process_for_each_core() -> None
 
 @pytest.mark.parametrize(
     "other",
-    [{"rows": 900}, {"record_bytes": 500_000.0}, {"place": "gs://bucket/a.jpg"}, {"shards": 1}],
-    ids=["few", "large", "remote", "one shard"],
+    [{"rows": 900}, {"record_bytes": 500_000.0}, {"place": "gs://bucket/a.jpg"}],
+    ids=["few", "large", "remote"],
 )
 def test_elsewhere_one_process_does_it(other: dict[str, Any]) -> None:
     assert helpers_for(config(), plan(**other)) == 0
 
 
-def test_what_the_user_says_counts_as_far_as_there_are_shards() -> None:
+def test_what_the_user_says_counts() -> None:
     assert helpers_for(config(processes=1), plan()) == 0
     assert helpers_for(config(processes=2), plan(rows=10, record_bytes=10**6)) == 1
-    assert helpers_for(config(processes=50), plan(shards=5)) == 4
+    assert helpers_for(config(processes=50), plan(shards=5)) == 31
+
+
+@pytest.mark.parametrize(
+    ("shards", "processes", "even"),
+    [
+        ((1,), 2, False),
+        ((2,), 2, True),
+        ((3,), 2, False),  # two of three in one process: a third more than half of all
+        ((7,), 2, True),
+        ((16,), 3, True),  # six of sixteen in one process
+        ((10,), 3, False),
+        ((1, 1), 2, True),
+        ((24,), 3, True),
+    ],
+)
+def test_whole_shards_are_written_where_that_keeps_all_processes_busy(
+    shards: tuple[int, ...], processes: int, even: bool
+) -> None:
+    splits = {str(number): SplitPlan(str(number), 1000, tuple(range(1, count))) for number, count in enumerate(shards)}
+    assert is_even(replace(plan(), splits=splits), processes) == even
+
+
+def test_a_large_split_beside_small_ones_is_not_left_to_one_process() -> None:
+    splits = {"train": SplitPlan("train", 8000), "test": SplitPlan("test", 1000), "more": SplitPlan("more", 1000)}
+    assert not is_even(replace(plan(), splits=splits), 2)
 
 
 def test_reads_that_wait_are_done_many_at_a_time() -> None:

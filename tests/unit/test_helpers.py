@@ -14,7 +14,7 @@ import pytest
 
 from beam_tfrecord import helpers
 from beam_tfrecord.errors import ConfigError, JobError
-from beam_tfrecord.helpers import Crew, Helper, Tell, close_all, helpers_wanted, start_in_advance
+from beam_tfrecord.helpers import Crew, Errand, Helper, HelperPool, Tell, close_all, helpers_wanted, start_in_advance
 
 
 @pytest.fixture(autouse=True)
@@ -115,6 +115,45 @@ def test_helpers_of_a_finished_crew_serve_the_next_one() -> None:
     list(second.take(2))
     assert list(second.finish()) in ([(4, process)], [(4, os.getpid())])
     assert len(helpers._RUNNING) == 1
+
+
+def test_a_pool_gives_each_task_to_one_of_its_helpers_which_are_there_afterwards() -> None:
+    pool: HelperPool[int, tuple[int, int]] = HelperPool(squared, 2)
+    futures = [pool.submit(number) for number in range(20)]
+    results = [future.result() for future in futures]
+    assert [value for value, _ in results] == [number * number for number in range(20)]
+    assert {process for _, process in results} <= {helper._process.pid for helper in helpers._RUNNING}
+    assert len(pool) == len(helpers._RUNNING) == 2
+    pool.finish()
+    assert len(helpers._WAITING) == 2
+
+
+def test_a_failure_in_a_pool_is_that_of_its_task() -> None:
+    pool: HelperPool[str, None] = HelperPool(failing, 1)
+    with pytest.raises(ConfigError, match="choose another value"):
+        pool.submit("config").result()
+    with pytest.raises(ZeroDivisionError):
+        pool.submit("bug").result()
+    with pytest.raises(JobError, match="status 7"):
+        pool.submit("exit").result()
+    pool.close()
+    assert not helpers._RUNNING
+
+
+def test_an_errand_is_done_meanwhile_and_its_helper_is_there_afterwards() -> None:
+    errand: Errand[tuple[int, int]] = Errand(squared, 9)
+    [helper] = helpers._RUNNING
+    assert errand.result() == (81, helper._process.pid)
+    assert [helper] == helpers._WAITING
+
+
+def test_an_errand_that_fails_or_is_not_wanted_any_more_leaves_no_helper() -> None:
+    failed: Errand[None] = Errand(failing, "config")
+    with pytest.raises(ConfigError, match="choose another value"):
+        failed.result()
+    unwanted: Errand[tuple[int, int]] = Errand(squared, 9)
+    unwanted.close()
+    assert not helpers._RUNNING
 
 
 def test_a_failure_in_a_helper_ends_the_crew() -> None:

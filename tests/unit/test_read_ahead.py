@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_tfrecord.writing.read_ahead import ordered_map
+from beam_tfrecord.writing.read_ahead import ordered_map, ordered_shared_map
 
 
 @settings(max_examples=30, deadline=None)
@@ -74,3 +74,59 @@ def test_an_error_is_raised_in_its_place() -> None:
         assert [next(results) for _ in range(3)] == [0, 1, 2]
         with pytest.raises(KeyError):
             next(results)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=30), st.integers(1, 3), st.integers(1, 6))
+def test_shared_results_come_in_the_order_of_the_tasks_each_once(
+    delays: list[tuple[int, int]], max_tasks: int, max_waiting: int
+) -> None:
+    """Some are done here and some elsewhere, at different speeds; few are held at a time."""
+    done: list[int] = []
+    most = 0
+    taken = 0
+
+    def work(task: tuple[int, tuple[int, int]], place: int) -> tuple[int, int]:
+        nonlocal most
+        time.sleep(task[1][place] / 5000)
+        done.append(task[0])
+        most = max(most, len(done) - taken)
+        return task[0], place
+
+    results = []
+    with ThreadPoolExecutor(2) as pool:
+        for result in ordered_shared_map(
+            lambda task: pool.submit(work, task, 0),
+            lambda task: work(task, 1),
+            enumerate(delays),
+            max_tasks=max_tasks,
+            max_waiting=max_waiting,
+        ):
+            results.append(result)
+            taken = len(results)
+    assert [number for number, _ in results] == list(range(len(delays)))
+    assert sorted(done) == list(range(len(delays)))
+    assert most <= max_waiting + 1  # and the one that is being handed out
+
+
+@pytest.mark.parametrize("place", ["here", "elsewhere"])
+def test_an_error_of_a_shared_task_ends_all_and_no_result_is_left_out_before_it(place: str) -> None:
+    def work(number: int, own: str) -> int:
+        if number >= 5 and own == place:
+            raise ValueError(number)
+        return number
+
+    results: list[int] = []
+    with ThreadPoolExecutor(1) as pool:
+        shared = ordered_shared_map(
+            lambda number: pool.submit(work, number, "elsewhere"),
+            lambda number: work(number, "here"),
+            range(1000),
+            max_tasks=1,
+            max_waiting=8,
+        )
+        with pytest.raises(ValueError, match=r"^\d+$") as raised:
+            results.extend(shared)
+    assert results == list(range(len(results)))
+    if place == "elsewhere":
+        assert len(results) == int(str(raised.value)) >= 5
