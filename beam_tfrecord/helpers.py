@@ -17,8 +17,9 @@ import pickle
 import subprocess
 import sys
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, Full, Queue, SimpleQueue
 from threading import Thread
@@ -32,6 +33,7 @@ Tell = Callable[..., None]
 Work = Callable[..., Any]  # called as work(*arguments, tell=tell); pickled, so no function of a function
 
 MOST_PROCESSES = 32  # each takes 60 MB and a share of the disk
+TASKS_OF_HELPER = 2  # of a pool: one that it does, and the next one
 CLOSE_SECONDS = 2.0
 GARBAGE_THRESHOLD = 20_000  # objects between two looks for cycles of them
 
@@ -71,10 +73,21 @@ class Helper:
     def call(self, arguments: Sequence[Any], tell: Tell) -> Any:
         """The result of ``work(*arguments, tell=tell)``, computed by the helper.
 
+        Raises as :meth:`answer` does.
+        """
+        self.ask(arguments)
+        return self.answer(tell)
+
+    def ask(self, arguments: Sequence[Any]) -> None:
+        """Have it compute ``work(*arguments, tell=tell)`` once it has done what it was asked before."""
+        self._send(("call", tuple(arguments)))
+
+    def answer(self, tell: Tell) -> Any:
+        """The result of the call that was asked for first, of those that have none yet.
+
         What the work tells is told here, in this thread. Raises what the work raised, and JobError when the helper
         ended before its work was done.
         """
-        self._send(("call", tuple(arguments)))
         while True:
             kind, value = self._receive()
             if kind == "told":
@@ -199,51 +212,81 @@ atexit.register(close_all)
 
 
 class HelperPool(Generic[Task, Result]):
-    """Helpers that all do one kind of work, a task each at a time. There may be fewer than asked for, or none."""
+    """Helpers that all do one kind of work. There may be fewer than asked for, or none.
+
+    Each has its next task already while it does one: this process may be too busy to take a result at once.
+    """
 
     def __init__(self, work: Callable[..., Result], count: int) -> None:
+        self._work = work
         self._helpers: list[Helper] = []
         with contextlib.suppress(OSError):  # no more processes or files can be had
             while len(self._helpers) < count:
                 self._helpers.append(taken())
-        self._work = work
-        self._begun: set[Helper] = set()
-        self._free: SimpleQueue[Helper] = SimpleQueue()
-        for helper in self._helpers:
-            self._free.put(helper)
-        self._threads = ThreadPoolExecutor(max(1, count), thread_name_prefix="helper")
+        self._tasks: SimpleQueue[tuple[Future[Result], Task] | None] = SimpleQueue()
+        self._leaders = [Thread(target=self._lead, args=(one,), name="helper", daemon=True) for one in self._helpers]
+        for leader in self._leaders:
+            leader.start()
 
     def __len__(self) -> int:
         return len(self._helpers)
 
     def submit(self, task: Task) -> Future[Result]:
         """Hand a task over; the future has what ``work(task, tell=...)`` returns or raises there."""
-        return self._threads.submit(self._call, task)
-
-    def _call(self, task: Task) -> Result:
-        helper = self._free.get()  # there are as many as threads
-        try:
-            if helper not in self._begun:
-                helper.begin(self._work)
-                self._begun.add(helper)
-            result: Result = helper.call((task,), lambda *told: None)
-            return result
-        finally:
-            self._free.put(helper)
+        future: Future[Result] = Future()
+        self._tasks.put((future, task))
+        return future
 
     def finish(self) -> None:
-        """Leave the helpers to whoever needs them next. No task may be under way."""
-        self._threads.shutdown()
+        """Wait for what is under way, and leave the helpers to whoever needs them next."""
+        for _ in self._leaders:
+            self._tasks.put(None)
+        for leader in self._leaders:
+            leader.join()
         for helper in self._helpers:
             give_back(helper)
-        self._helpers = []
+        self._helpers, self._leaders = [], []
 
     def close(self) -> None:
         """End the helpers, whatever they are doing."""
         for helper in self._helpers:
             helper.close()
-        self._helpers = []
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for _ in self._leaders:
+            self._tasks.put(None)
+        self._helpers, self._leaders = [], []
+
+    def _lead(self, helper: Helper) -> None:
+        """Give one task after another to a helper, and its results to who waits for them."""
+        under_way: deque[Future[Result]] = deque()
+        has_begun = is_over = False
+        while not is_over or under_way:
+            try:
+                while not is_over and len(under_way) < TASKS_OF_HELPER:
+                    given = self._tasks.get_nowait() if under_way else self._tasks.get()
+                    if given is None:
+                        is_over = True
+                    elif given[0].set_running_or_notify_cancel():
+                        under_way.append(given[0])
+                        if not has_begun:
+                            helper.begin(self._work)
+                            has_begun = True
+                        helper.ask((given[1],))
+            except Empty:
+                pass
+            except BaseException as error:  # handed over to those who wait
+                _fail(under_way, error)
+            if under_way:
+                try:
+                    result = helper.answer(lambda *told: None)
+                except BaseException as error:  # handed over to who waits
+                    under_way.popleft().set_exception(error)
+                else:
+                    under_way.popleft().set_result(result)
+
+
+def _fail(futures: deque[Future[Result]], error: BaseException) -> None:
+    while futures:
+        futures.popleft().set_exception(error)
 
 
 class Errand(Generic[Result]):

@@ -29,7 +29,7 @@ from beam_tfrecord.writing.timing import WorkTimes
 
 SMALL_TASK = 256 * 1024  # bytes of images in one task of a thread: a task costs as much as encoding a small image
 MAX_TASK_ITEMS = 32
-MAX_HELPED_ITEMS = 64
+MAX_HELPED_ITEMS = 128
 HELPED_TASK = 1024 * 1024  # of a helper, which gets its task and gives records back over a pipe
 SLOW_READ = 100_000  # nanoseconds: from memory a small file comes in a tenth of it
 TASKS_AHEAD = 64  # between two looks at how long a read takes
@@ -157,7 +157,7 @@ class ShardWriter:
         if self.helpers:
             held = max(2, self.config.run.read_ahead // HELPED_TASK)
             return ordered_shared_map(
-                self.helpers.submit, encode, tasks, max_tasks=2 * len(self.helpers), max_waiting=held
+                self.helpers.submit, encode, tasks, max_tasks=3 * len(self.helpers), max_waiting=held
             )
         return self._here_or_ahead(encode, tasks) if self.shares_cores else self._ahead(encode, tasks)
 

@@ -136,8 +136,19 @@ def test_a_failure_in_a_pool_is_that_of_its_task() -> None:
         pool.submit("bug").result()
     with pytest.raises(JobError, match="status 7"):
         pool.submit("exit").result()
+    with pytest.raises(JobError, match="status 7"):  # and it stays so
+        pool.submit("bug").result()
     pool.close()
     assert not helpers._RUNNING
+
+
+def test_a_pool_whose_helper_is_gone_before_the_first_task_says_so() -> None:
+    pool: HelperPool[int, tuple[int, int]] = HelperPool(squared, 1)
+    helpers._RUNNING[0]._process.kill()
+    helpers._RUNNING[0]._process.wait()
+    with pytest.raises(JobError, match="status -9"):
+        pool.submit(1).result()
+    pool.close()
 
 
 def test_an_errand_is_done_meanwhile_and_its_helper_is_there_afterwards() -> None:
