@@ -214,11 +214,20 @@ atexit.register(close_all)
 class HelperPool(Generic[Task, Result]):
     """Helpers that all do one kind of work. There may be fewer than asked for, or none.
 
-    Each has its next task already while it does one: this process may be too busy to take a result at once.
+    Each has its next task already while it does one: this process may be too busy to take a result at once. pack: makes
+    what is sent to a helper of a task. unpack: makes the result of a task and what ``work`` returned for it.
     """
 
-    def __init__(self, work: Callable[..., Result], count: int) -> None:
+    def __init__(
+        self,
+        work: Callable[..., Any],
+        count: int,
+        pack: Callable[[Task], Any] = lambda task: task,
+        unpack: Callable[[Task, Any], Result] = lambda task, returned: returned,
+    ) -> None:
         self._work = work
+        self._pack = pack
+        self._unpack = unpack
         self._helpers: list[Helper] = []
         with contextlib.suppress(OSError):  # no more processes or files can be had
             while len(self._helpers) < count:
@@ -232,7 +241,7 @@ class HelperPool(Generic[Task, Result]):
         return len(self._helpers)
 
     def submit(self, task: Task) -> Future[Result]:
-        """Hand a task over; the future has what ``work(task, tell=...)`` returns or raises there."""
+        """Hand a task over; the future has the result, or what the work raised."""
         future: Future[Result] = Future()
         self._tasks.put((future, task))
         return future
@@ -257,7 +266,7 @@ class HelperPool(Generic[Task, Result]):
 
     def _lead(self, helper: Helper) -> None:
         """Give one task after another to a helper, and its results to who waits for them."""
-        under_way: deque[Future[Result]] = deque()
+        under_way: deque[tuple[Future[Result], Task]] = deque()
         has_begun = is_over = False
         while not is_over or under_way:
             try:
@@ -266,27 +275,26 @@ class HelperPool(Generic[Task, Result]):
                     if given is None:
                         is_over = True
                     elif given[0].set_running_or_notify_cancel():
-                        under_way.append(given[0])
+                        under_way.append(given)
                         if not has_begun:
                             helper.begin(self._work)
                             has_begun = True
-                        helper.ask((given[1],))
+                        helper.ask((self._pack(given[1]),))
             except Empty:
                 pass
             except BaseException as error:  # handed over to those who wait
                 _fail(under_way, error)
             if under_way:
+                future, task = under_way.popleft()
                 try:
-                    result = helper.answer(lambda *told: None)
+                    future.set_result(self._unpack(task, helper.answer(lambda *told: None)))
                 except BaseException as error:  # handed over to who waits
-                    under_way.popleft().set_exception(error)
-                else:
-                    under_way.popleft().set_result(result)
+                    future.set_exception(error)
 
 
-def _fail(futures: deque[Future[Result]], error: BaseException) -> None:
-    while futures:
-        futures.popleft().set_exception(error)
+def _fail(under_way: deque[tuple[Future[Result], Task]], error: BaseException) -> None:
+    while under_way:
+        under_way.popleft()[0].set_exception(error)
 
 
 class Errand(Generic[Result]):

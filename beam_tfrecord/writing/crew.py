@@ -20,7 +20,7 @@ from beam_tfrecord.planning.blocks import unpack_block
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.writing.progress import NO_ITEMS, PROGRESS, ItemCounts
-from beam_tfrecord.writing.shards import Done, EncodeItems, ProgressSink, ShardWriter, has_latency
+from beam_tfrecord.writing.shards import Done, EncodeItems, ProgressSink, ShardWriter, encoding_pool, has_latency
 from beam_tfrecord.writing.timing import WorkTimes
 
 REMOTE_THREADS = 48  # reads that wait for an object store at a time: more than 32 are under way on average
@@ -118,7 +118,7 @@ class ShardCrew:
         self._pool = ThreadPoolExecutor(work.threads, thread_name_prefix="read-ahead")
         self._encoders: HelperPool[list[Placed], Done] | None = None
         if helpers and not is_even(work.plan, helpers + 1):
-            self._encoders = HelperPool(EncodeItems(work.config, work.plan, work.storage), helpers)
+            self._encoders = encoding_pool(EncodeItems(work.config, work.plan, work.storage), helpers)
             helpers = 0
         self._crew: Crew[ShardTask, WrittenShard] = Crew(
             work, lambda task: work.write(task, self._pool, progress, self._encoders), helpers, PROGRESS.add

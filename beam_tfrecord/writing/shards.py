@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Finding, RejectedRow, ShardInfo
@@ -21,7 +21,7 @@ from beam_tfrecord.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.storage import Storage, scheme_of
 from beam_tfrecord.writing.array_record_files import write_twin
 from beam_tfrecord.writing.read_ahead import ordered_map, ordered_shared_map
-from beam_tfrecord.writing.records import STAGE, RecordEncoder
+from beam_tfrecord.writing.records import STAGE, EncodedRecord, RecordEncoder
 from beam_tfrecord.writing.staged_file import Outcome, StagedShardFile
 from beam_tfrecord.writing.staging import StagedShard, info_from_json, info_to_json, staged_shard
 from beam_tfrecord.writing.statistics import ShardStatistics
@@ -36,6 +36,7 @@ TASKS_AHEAD = 64  # between two looks at how long a read takes
 
 
 Done = tuple[list[Outcome], WorkTimes]
+PackedDone = tuple[list[tuple[Any, ...]], WorkTimes]
 Run = Callable[[list[Placed]], Done]
 
 
@@ -57,9 +58,29 @@ class EncodeItems:
     def _encoder(self) -> RecordEncoder:
         return RecordEncoder(self.plan.schema, self.config, self.storage.read)
 
-    def __call__(self, items: list[Placed], tell: Tell = lambda *told: None) -> Done:
+    def here(self, items: list[Placed]) -> Done:
+        """What became of the items, and the time that it took."""
         times, encoder = WorkTimes(), self._encoder
         return [encode_placed(item, encoder, times) for item in items], times
+
+    def __call__(self, packed: list[tuple[Any, ...]], tell: Tell) -> PackedDone:
+        """:meth:`here` as a helper does it."""
+        outcomes, times = self.here([Placed._make(item) for item in packed])
+        return [(*one[1:4], one.record and tuple(one.record), one.reject) for one in outcomes], times
+
+
+def encoding_pool(encode: EncodeItems, count: int) -> HelperPool[list[Placed], Done]:
+    """Helpers that encode items. Plain tuples go to and fro: to pickle named ones takes several times as long."""
+
+    def unpacked(items: list[Placed], returned: PackedDone) -> Done:
+        told, times = returned
+        outcomes = [
+            Outcome(item, origin, uri, rows, None if record is None else EncodedRecord._make(record), reject)
+            for item, (origin, uri, rows, record, reject) in zip(items, told, strict=True)
+        ]
+        return outcomes, times
+
+    return HelperPool(encode, count, lambda items: [tuple(item) for item in items], unpacked)
 
 
 @dataclass(frozen=True)
@@ -157,9 +178,9 @@ class ShardWriter:
         if self.helpers:
             held = max(2, self.config.run.read_ahead // HELPED_TASK)
             return ordered_shared_map(
-                self.helpers.submit, encode, tasks, max_tasks=3 * len(self.helpers), max_waiting=held
+                self.helpers.submit, encode.here, tasks, max_tasks=3 * len(self.helpers), max_waiting=held
             )
-        return self._here_or_ahead(encode, tasks) if self.shares_cores else self._ahead(encode, tasks)
+        return self._here_or_ahead(encode.here, tasks) if self.shares_cores else self._ahead(encode.here, tasks)
 
     def _here_or_ahead(self, run: Run, tasks: Iterator[list[Placed]]) -> Iterator[Done]:
         """Tasks done in this thread as long as reads do not wait; those behind a slow one are done ahead."""

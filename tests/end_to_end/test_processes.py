@@ -35,13 +35,13 @@ def no_helper_is_left() -> Iterator[None]:
 def helped(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Fills with what helpers are asked to do."""
     asked: list[str] = []
-    call = helpers.Helper.call
+    ask = helpers.Helper.ask
 
-    def noted(self: helpers.Helper, arguments: Any, tell: Any) -> Any:
+    def noted(self: helpers.Helper, arguments: Any) -> None:
         asked.append(type(arguments[0]).__name__)
-        return call(self, arguments, tell)
+        ask(self, arguments)
 
-    monkeypatch.setattr(helpers.Helper, "call", noted)
+    monkeypatch.setattr(helpers.Helper, "ask", noted)
     return asked
 
 
