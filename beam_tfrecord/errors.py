@@ -206,7 +206,7 @@ CHANGE_REASONS: Mapping[str, str] = MappingProxyType(
         "transcoded": "encoded anew because the format cannot be stored as it is, or another was asked for",
         "resized": "resized as --resize asks",
         "profile_converted": "colour profile converted to sRGB",
-        "repaired": "a missing end marker was added",
+        "repaired": "a missing end marker was added, or too small a window of compressed data set right",
         "decoded_to_raw": "stored as raw pixels",
     }
 )

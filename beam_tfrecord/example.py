@@ -289,11 +289,14 @@ def _decoded_features(features: Any) -> dict[str, Feature]:
 
 def _decoded_feature(feature: Any) -> Feature:
     kind = feature.WhichOneof("kind")
+    # A slice is a list as well, made at once and not value by value.
+    if kind == "bytes_list":
+        return Feature("bytes", feature.bytes_list.value[:])
     if kind == "int64_list":
-        return Feature("int64", list(feature.int64_list.value))
+        return Feature("int64", feature.int64_list.value[:])
     if kind == "float_list":
-        return Feature("float", list(feature.float_list.value))
-    return Feature("bytes", list(feature.bytes_list.value))
+        return Feature("float", feature.float_list.value[:])
+    return Feature("bytes", [])
 
 
 def _parsed(name: str, data: bytes) -> Any:

@@ -189,12 +189,12 @@ SPEED: tuple[Case, ...] = (
     ),
     Case(
         "verify",
-        "verify --decoder pillow of the 20,000 small JPEGs",
+        "verify of the 20,000 small JPEGs",
         data.SMALL,
         QUICK_SMALL,
         (
-            verify(PRODUCT, "--decoder", "pillow"),
-            verify("with TensorFlow's decoder", "--decoder", "tensorflow"),
+            verify(PRODUCT),
+            verify("all by TensorFlow's decoder", "--decoder", "tensorflow"),
             reference("tf_read", "tf.data, read and decoded"),
         ),
         "tf.data, read and decoded",

@@ -23,6 +23,11 @@ def say(message: str) -> None:
     print(public_text(message), file=sys.stderr, flush=True)
 
 
+def say_beside_bar(message: str) -> None:
+    """A line for a person while a progress bar may be shown; from any thread."""
+    tqdm.write(public_text(message), file=sys.stderr)
+
+
 def fail(message: str) -> None:
     """An error for a person."""
     say(f"error: {message}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import sys
 import tempfile
@@ -13,18 +14,18 @@ from typing import Any
 
 from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
 from beam_tfrecord.errors import ConfigError, DatasetError
-from beam_tfrecord.reading import tensorflow_version
+from beam_tfrecord.reading import surrounded_import, tensorflow_version
 from beam_tfrecord.showing.printable import printable
 from beam_tfrecord.storage import Storage, join
 from beam_tfrecord.verifying import Verdict
 from beam_tfrecord.verifying.dataset import verdict_from_json
-from beam_tfrecord.verifying.decoders import AUTO, DECODERS, choose_decoder
+from beam_tfrecord.verifying.decoders import AUTO, DECODERS, TENSORFLOW, choose_decoder
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, choices_metavar, command_parser, one_of
 from pipelines.places import PLACE_HELP, parse_places_and_beam_flags
 from pipelines.running import Shown, load_beam, run_shown
-from pipelines.terminal import counted, last_line, plural, say
+from pipelines.terminal import counted, last_line, plural, say, say_beside_bar
 
 DESCRIPTION = """Check every record: both checksums, the message, the features, the images, boxes and labels; and the
 dataset: counts, checksums of files, ids, and what its metadata files say of one another. Files from elsewhere are
@@ -50,7 +51,8 @@ def make_parser(prog: str = "beam-tfrecord verify") -> ArgumentParser:
         type=one_of(AUTO, *DECODERS),
         metavar=choices_metavar((AUTO, *DECODERS)),
         default=AUTO,
-        help="what decodes the images (default: tensorflow where it is installed, else pillow)",
+        help="what decodes the images: tensorflow or pillow all of them; auto (the default) libjpeg-turbo and zlib, "
+        "and where they leave a doubt tensorflow, or pillow if that is not installed",
     )
     parser.add_argument(
         "--max_faults",
@@ -112,10 +114,13 @@ def run(found: FoundFiles, flags: argparse.Namespace, beam_flags: Sequence[str],
     from beam_tfrecord.transforms.running import is_local
     from beam_tfrecord.transforms.verifying import VerifyDataset, VerifyOptions
 
-    if is_local(options) and choose_decoder(flags.decoder) == "tensorflow":
-        with silent_stderr():
-            tensorflow_version()
-    with tempfile.TemporaryDirectory(prefix="beam-tfrecord-") as folder:
+    with contextlib.ExitStack() as stack:
+        if is_local(options):
+            decoder = choose_decoder(flags.decoder)
+            stack.enter_context(surrounded_import(functools.partial(loading_tensorflow, decoder, quiet=flags.quiet)))
+            if decoder == TENSORFLOW:
+                tensorflow_version()  # now, rather than in the middle of a count
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="beam-tfrecord-"))
         results = flags.results or results_place(options.get_all_options().get("temp_location"), folder)
         if not flags.results and not is_local(options) and results.startswith(folder):
             raise ConfigError("on this runner, name with --results a file that its workers and this machine can reach")
@@ -127,8 +132,21 @@ def run(found: FoundFiles, flags: argparse.Namespace, beam_flags: Sequence[str],
 
 
 @contextlib.contextmanager
+def loading_tensorflow(decoder: str, *, quiet: bool) -> Iterator[None]:
+    """What TensorFlow is imported in: a word about it, as it takes seconds, and silence, as it is not quiet itself."""
+    if not quiet:
+        which = "" if decoder == TENSORFLOW else " that leave a doubt"
+        say_beside_bar(f"loading TensorFlow, which decodes the images{which}")
+    with silent_stderr():
+        yield
+
+
+@contextlib.contextmanager
 def silent_stderr() -> Iterator[None]:
-    """Nothing reaches stderr, not even from C++: for the import of TensorFlow, which talks of graphics cards."""
+    """Nothing reaches stderr, not even from C++: for the import of TensorFlow, which talks of graphics cards.
+
+    From any thread; but what others say meanwhile is lost, a progress that is shown again soon.
+    """
     sys.stderr.flush()
     kept = os.dup(2)
     nothing = os.open(os.devnull, os.O_WRONLY)

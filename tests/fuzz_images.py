@@ -25,6 +25,7 @@ import numpy as np
 from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.errors import ElementError
 from beam_tfrecord.images import StoredImage, convert_frames, convert_image, read_mask
+from beam_tfrecord.images.quick_look import size_beyond_doubt
 from tests import image_samples as samples
 
 # Small enough that a mutated header cannot ask for much, large enough for all seeds.
@@ -184,6 +185,12 @@ def rewrite_chunk(data: bytes, rng: random.Random, other: bytes) -> bytes:
     return samples.PNG_SIGNATURE + b"".join(samples.png_chunk(*chunk) for chunk in chunks)
 
 
+def smaller_window(data: bytes, rng: random.Random, other: bytes) -> bytes:
+    """A zlib stream that promises any window; its header is a multiple of 31, as it must be."""
+    first, level = rng.randrange(8) << 4 | 8, data[1] & 0xE0
+    return bytes((first, level + -(first << 8 | level) % 31)) + data[2:]
+
+
 def rewrite_pixels(data: bytes, rng: random.Random, other: bytes) -> bytes:
     """The pixel data of a PNG is damaged before it is compressed, or its stream after, with checksums that fit."""
     if not data.startswith(samples.PNG_SIGNATURE):
@@ -199,7 +206,7 @@ def rewrite_pixels(data: bytes, rng: random.Random, other: bytes) -> bytes:
     damage = rng.choice((flip_bits, cut, take_out, append, lambda d, *_: d))
     stream = zlib.compress(damage(pixels, rng, other)[:5000])
     if rng.random() < 0.3:
-        stream = rng.choice((flip_bits, cut, append))(stream, rng, other)
+        stream = rng.choice((flip_bits, cut, append, smaller_window))(stream, rng, other)
     middle = rng.randrange(len(stream) + 1)
     new = [(b"IDAT", stream[:middle]), (b"IDAT", stream[middle:])]
     chunks[bodies[0] : bodies[-1] + 1] = new
@@ -276,6 +283,21 @@ def fault_of(stored: StoredImage, may_be_damaged: bool = False) -> str | None:
     return None if shape == stated else f"TensorFlow decodes {shape}, stated are {stated}"
 
 
+def doubtless_fault(data: bytes) -> str | None:
+    """What is wrong with the size that a file has beyond doubt; None when it has none, or the one that TensorFlow
+    decodes."""
+    import tensorflow as tf
+
+    size = size_beyond_doubt(data, MAX_PIXELS)
+    if size is None:
+        return None
+    try:
+        shape = tuple(tf.io.decode_image(data).shape)
+    except tf.errors.InvalidArgumentError as error:
+        return f"beyond doubt {size}, but TensorFlow refuses it: {error.message[-200:]}"
+    return None if shape == size else f"beyond doubt {size}, but TensorFlow decodes {shape}"
+
+
 def run(count: int, seed: int, keep: Path | None = None) -> tuple[list[str], Counter[str]]:
     """(faults, how many ended how) of ``count`` mutants, each under one of the policies (the default one every other
     time).
@@ -312,11 +334,14 @@ def outcome(data: bytes, policy: ImagePolicy, index: int) -> tuple[str, str | No
         if index % 5 == 0:
             read_mask(data, MAX_PIXELS)
     except ElementError as error:
+        fault = doubtless_fault(data)
+        if fault:
+            return error.code, fault
         return error.code, f"an address in the message: {error.message}" if " at 0x" in error.message else None
     except Exception as error:
         return "exception", f"{type(error).__name__}: {error}"
     faults = [fault_of(image, may_be_damaged=policy.validate == "header") for image in stored]
-    return "stored", next(filter(None, faults), None)
+    return "stored", next(filter(None, (doubtless_fault(data), *faults)), None)
 
 
 def main() -> int:

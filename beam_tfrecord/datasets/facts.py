@@ -37,6 +37,16 @@ class DatasetFacts:
         return self.message == SEQUENCE_EXAMPLE
 
     @cached_property
+    def record_specs(self) -> Mapping[str, FeatureSpec]:
+        """The specs of what a record has once: all of an Example, the context of a SequenceExample."""
+        return {key: spec for key, spec in self.specs.items() if not spec.in_sequence}
+
+    @cached_property
+    def step_specs(self) -> Mapping[str, FeatureSpec]:
+        """The specs of what each step of a SequenceExample has."""
+        return {key: spec for key, spec in self.specs.items() if spec.in_sequence}
+
+    @cached_property
     def label_names(self) -> Mapping[int, str]:
         """Label names by id."""
         return dict(zip(self.vocabulary.ids, self.vocabulary.names, strict=True))

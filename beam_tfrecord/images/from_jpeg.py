@@ -93,10 +93,9 @@ def _settled(data: bytes, header: jpeg.JpegHeader, notes: Notes) -> bytes:
         notes.warn(
             "exif_damaged", f"the EXIF data cannot be read ({header.exif_damaged}); the image is taken as upright"
         )
-    if header.frame in jpeg.PROGRESSIVE:
-        scans = data.count(b"\xff\xda")
-        if scans > jpeg.MAX_SCANS or scans * header.width * header.height > jpeg.MAX_SCAN_PIXELS:
-            raise ImageError("corrupt_image", f"a progressive JPEG of {scans} scans, made to keep decoders busy")
+    scans = jpeg.too_many_scans(data, header)
+    if scans:
+        raise ImageError("corrupt_image", f"a progressive JPEG of {scans} scans, made to keep decoders busy")
     if header.is_mpo:
         end = jpeg.find_end(data, header.scan)
         if end is not None and data.find(b"\xff\xd8\xff", end) >= 0:

@@ -13,7 +13,7 @@ from beam_tfrecord.images import png
 from beam_tfrecord.images.decode import decode_png, with_colour_key
 from beam_tfrecord.images.exif import ExifDamagedError, exif_orientation, xmp_orientation
 from beam_tfrecord.images.notes import Notes
-from beam_tfrecord.images.png_pixels import check_pixel_data
+from beam_tfrecord.images.png_pixels import check_pixel_data, has_wide_window
 from beam_tfrecord.images.render import CHANNELS, Origin, render
 from beam_tfrecord.images.resize import is_unchanged, plan_frame
 from beam_tfrecord.images.safety import check_pixels, check_storable
@@ -56,6 +56,9 @@ def _is_kept(file: png.PngFile, frame: PixelFrame, policy: ImagePolicy) -> bool:
 
 def _kept(data: bytes, file: png.PngFile, frame: PixelFrame, notes: Notes) -> StoredImage:
     check_storable("png", file.width, file.height, file.channels)
+    if not has_wide_window(file):  # Pillow and browsers decode it all the same, libpng and TensorFlow may not
+        notes.change("repaired")
+        data = png.with_wide_window(data)
     if file.end is None:
         notes.change("repaired")
         data = png.with_end(data)

@@ -6,6 +6,7 @@ GIL.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -45,6 +46,7 @@ class JpegHeader(NamedTuple):
     XMP where EXIF says nothing; 1 when nothing is said. exif_damaged: why EXIF cannot be read, or ''. is_mpo: a
     multi-picture index is there. scan: offset of the first scan's marker. is_subsampled: the colour has half the
     resolution of the brightness, both ways (4:2:0). component_ids: the names that scans use for the components.
+    samplings: of each component, how many samples a unit has across (upper four bits) and down (lower ones).
     """
 
     height: int
@@ -58,6 +60,12 @@ class JpegHeader(NamedTuple):
     scan: int
     is_subsampled: bool
     component_ids: bytes
+    samplings: bytes
+
+    @property
+    def is_evenly_sampled(self) -> bool:
+        """Whether every component has a whole fraction of the resolution: libjpeg decodes no other ones."""
+        return _are_even(self.samplings)
 
     @property
     def is_common(self) -> bool:
@@ -134,7 +142,22 @@ def read_header(data: bytes) -> JpegHeader:
         position,
         data[frame + 5] == 3 and (data[frame + 7], data[frame + 10], data[frame + 13]) == (0x22, 0x11, 0x11),
         data[frame + 6 : frame + 6 + 3 * data[frame + 5] : 3],
+        data[frame + 7 : frame + 6 + 3 * data[frame + 5] : 3],
     )
+
+
+@functools.lru_cache(maxsize=256)
+def _are_even(samplings: bytes) -> bool:
+    across, down = [sampling >> 4 for sampling in samplings], [sampling & 15 for sampling in samplings]
+    return all(sides and min(sides) and not any(max(sides) % side for side in sides) for sides in (across, down))
+
+
+def too_many_scans(data: bytes, header: JpegHeader) -> int:
+    """How many scans a progressive JPEG has that would keep a decoder busy for too long; 0 for all others."""
+    if header.frame not in PROGRESSIVE:
+        return 0
+    scans = data.count(b"\xff\xda")
+    return scans if scans > MAX_SCANS or scans * header.width * header.height > MAX_SCAN_PIXELS else 0
 
 
 def find_end(data: bytes, scan: int) -> int | None:

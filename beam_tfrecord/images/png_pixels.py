@@ -14,6 +14,8 @@ from beam_tfrecord.images.png import SAMPLES, PngError, PngFile
 # Adam7: first column and row of each pass, and the steps between columns and rows.
 _PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 _INFLATE_STEP = 4 * 2**20
+_INPUT_STEP = 8192  # of libpng
+_LARGEST_WINDOW = 2**15
 # Pixel data may go on behind the last row, as some encoders have it; more than this is made to keep decoders busy.
 _MAX_EXTRA = 2**20
 
@@ -42,6 +44,35 @@ def check_pixel_data(png: PngFile) -> list[str]:
     if filters.missing:
         raise PngError(f"{filters.missing} bytes of its pixels are missing", cut=True)
     return ["more pixel data than pixels"] if filters.extra or inflater.unused_data else []
+
+
+def has_wide_window(png: PngFile) -> bool:
+    """Whether the window that the compressed data promises (CINFO of RFC 1950) is as large as this image can need.
+
+    libpng takes no larger one, and fails where the data reach further back than was promised. Other decoders always
+    take the largest.
+    """
+    return 1 << _window_bits(png) >= min(_LARGEST_WINDOW, _FilterCheck(png).missing)
+
+
+def fits_window(png: PngFile) -> bool:
+    """Whether whole pixel data inflate with the window that they promise, row by row as libpng does it. Slow."""
+    inflater = zlib.decompressobj(_window_bits(png))
+    row = _row_bytes(png.width, png.depth, png.colour_type) + 1
+    data = b"".join(png.data)
+    try:
+        for start in range(0, len(data), _INPUT_STEP):
+            piece = data[start : start + _INPUT_STEP]
+            while piece:
+                inflater.decompress(piece, row)
+                piece = inflater.unconsumed_tail
+    except zlib.error:
+        return False
+    return True
+
+
+def _window_bits(png: PngFile) -> int:
+    return 8 + (next((part[0] for part in png.data if part), 0) >> 4)
 
 
 def _row_bytes(width: int, depth: int, colour_type: int) -> int:

@@ -32,6 +32,11 @@ def read_header(data: bytes) -> WebpHeader | None:
     return None
 
 
+def is_animated(data: bytes) -> bool:
+    """Whether the file says of itself that it is an animation (flag A of the VP8X chunk, which is the first then)."""
+    return data[:4] == b"RIFF" and data[8:16] == b"WEBPVP8X" and bool(data[20:21]) and bool(data[20] & 2)
+
+
 def _chunks(data: bytes, position: int, end: int) -> Iterator[tuple[bytes, int, int]]:
     """(name, start, stop) of the RIFF chunks between two offsets; a chunk that is cut ends where the data ends."""
     while position + 8 <= end:

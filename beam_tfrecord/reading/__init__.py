@@ -6,7 +6,7 @@ from beam_tfrecord.reading.loader import load
 from beam_tfrecord.reading.options import LoadOptions
 from beam_tfrecord.reading.reader import Reader, read
 from beam_tfrecord.reading.tensorflow_decoder import decode_with_tensorflow
-from beam_tfrecord.reading.tensorflow_import import has_tensorflow, tensorflow_version
+from beam_tfrecord.reading.tensorflow_import import has_tensorflow, surrounded_import, tensorflow_version
 
 __all__ = [
     "LoadOptions",
@@ -15,5 +15,6 @@ __all__ = [
     "has_tensorflow",
     "load",
     "read",
+    "surrounded_import",
     "tensorflow_version",
 ]

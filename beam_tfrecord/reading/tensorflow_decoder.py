@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from beam_tfrecord.errors import ImageError
-from beam_tfrecord.images import jpeg
+from beam_tfrecord.images import jpeg, webp
 from beam_tfrecord.reading.tensorflow_import import import_tensorflow
 
 
@@ -13,12 +13,15 @@ def decode_with_tensorflow(data: bytes) -> tuple[int, int, int]:
     """(height, width, channels) of an encoded image as ``tf.io.decode_image`` gives it; safe to call from many threads.
 
     Of an animation that is one frame. Raises ImageError ``corrupt_image`` with TensorFlow's words when it does not
-    decode.
+    decode, and ``animated_image`` for an animated WebP, of which it is not asked: its decoder writes beyond the end of
+    its buffer then (seen up to 2.21), and the process dies sooner or later.
 
     A JPEG with one or three components is first decoded to grey at an eighth of its size: the same decoder reads every
-    coded bit, and leaves out only what costs time and cannot fail. Whatever that refuses is decoded in full, and what
-    comes of it counts.
+    coded bit, and leaves out only what costs time and cannot fail. (Components of uneven resolutions are where it could
+    fail; they are left to the full decoder.) Whatever that refuses is decoded in full, and what comes of it counts.
     """
+    if webp.is_animated(data):
+        raise ImageError("animated_image", "an animated WebP, which makes TensorFlow crash; store its frames as PNG")
     tensorflow = import_tensorflow()
     with tensorflow.device("/CPU:0"):
         if data.startswith(b"\xff\xd8\xff"):
@@ -37,7 +40,7 @@ def _size_of_jpeg(tensorflow: Any, data: bytes) -> tuple[int, int, int] | None:
     """The size of a JPEG that decodes to an eighth of it; None when it does not, or is of a rare kind."""
     try:
         header = jpeg.read_header(data)
-        if header.components not in (1, 3):
+        if header.components not in (1, 3) or not header.is_evenly_sampled:
             return None
         pixels = tensorflow.raw_ops.DecodeJpeg(contents=data, channels=1, ratio=8)
     except (jpeg.JpegError, tensorflow.errors.OpError):

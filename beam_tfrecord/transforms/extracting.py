@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,6 +14,7 @@ from beam_tfrecord.extracting.layout import Layout
 from beam_tfrecord.extracting.paths import ImagePaths, clashing_paths
 from beam_tfrecord.extracting.records import RecordExtractor
 from beam_tfrecord.extracting.shards import ShardExtract, ShardExtractor, ShardToExtract, wanted_paths
+from beam_tfrecord.helpers import available_cores
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.storage import Storage, scheme_of
 from beam_tfrecord.writing.progress import PROGRESS
@@ -33,7 +33,7 @@ class _ExtractShard(beam.DoFn):
 
     def setup(self) -> None:
         keep_large_buffers()
-        self._threads = REMOTE_THREADS if scheme_of(self._output) else os.cpu_count() or 1
+        self._threads = REMOTE_THREADS if scheme_of(self._output) else available_cores()
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="extract")
 
     def teardown(self) -> None:

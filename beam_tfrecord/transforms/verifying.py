@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ import apache_beam as beam
 
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.shard_files import FoundFiles, ShardFile
+from beam_tfrecord.helpers import available_cores
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.counters import RetryCounts, count
@@ -48,7 +48,7 @@ class _VerifyShard(beam.DoFn):
 
     def setup(self) -> None:
         keep_large_buffers()
-        threads = self._options.threads or os.cpu_count() or 1
+        threads = self._options.threads or available_cores()
         decoder = choose_decoder(self._options.decoder)
         rules = RecordRules(self._facts, make_decoder(decoder, self._max_pixels))
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="verify")

@@ -78,7 +78,7 @@ def judge_dataset(reports: Iterable[ShardReport], found: FoundFiles, limit: int,
         unlisted=dict(sorted(counted.items())),
         notes=(*notes, *_notes_about(ordered, found)),
         checked=tuple(_checked(ordered, found)),
-        decoder=" and ".join(decoders),
+        decoder="; ".join(decoders),
     )
 
 
@@ -197,7 +197,7 @@ def _checked(reports: Sequence[ShardReport], found: FoundFiles) -> Iterator[str]
         yield "ids"
     decoders = sorted({report.decoder for report in reports if report.images})
     if decoders:
-        yield f"images ({' and '.join(decoders)})"
+        yield f"images ({'; '.join(decoders)})"
         yield "boxes and keypoints"
     if any(report.has_index for report in reports):
         yield "index files"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from beam_tfrecord.annotations.base import Feature, FeatureSpec
 from beam_tfrecord.datasets.record_view import RecordView
@@ -18,12 +18,12 @@ def check_message(view: RecordView, message: str) -> Iterator[Problem]:
         yield Problem("wrong_features", f"it is a tf.train.{view.message}, but the dataset has {message}s")
 
 
-def check_features(view: RecordView, specs: Mapping[str, FeatureSpec]) -> Iterator[Problem]:
-    """What is wrong with the keys, types and lengths of a record. specs: by key."""
-    plain = {key: spec for key, spec in specs.items() if not spec.in_sequence}
-    listed = {key: spec for key, spec in specs.items() if spec.in_sequence}
-    yield from _check_keys(view.features.keys(), plain.keys(), "")
-    for key, spec in plain.items():
+def check_features(
+    view: RecordView, specs: Mapping[str, FeatureSpec], listed: Mapping[str, FeatureSpec]
+) -> Iterator[Problem]:
+    """What is wrong with the keys, types and lengths of a record. specs: by key; listed: those of feature lists."""
+    yield from _check_keys(view.features.keys(), specs.keys(), "")
+    for key, spec in specs.items():
         feature = view.features.get(key)
         if feature is not None:
             yield from _check_feature(key, feature, spec)
@@ -36,8 +36,9 @@ def check_features(view: RecordView, specs: Mapping[str, FeatureSpec]) -> Iterat
     yield from _check_steps(view.steps)
 
 
-def _check_keys(found: Iterable[str], stated: Iterable[str], what: str) -> Iterator[Problem]:
-    found, stated = set(found), set(stated)
+def _check_keys(found: Set[str], stated: Set[str], what: str) -> Iterator[Problem]:
+    if found == stated:
+        return
     missing, further = stated - found, found - stated
     if missing:
         yield Problem("wrong_features", f"it lacks the {what or 'feature '}{_listed(missing)}")
@@ -45,7 +46,7 @@ def _check_keys(found: Iterable[str], stated: Iterable[str], what: str) -> Itera
         yield Problem("wrong_features", f"it has the {what or 'feature '}{_listed(further)}, which is not stated")
 
 
-def _listed(keys: set[str]) -> str:
+def _listed(keys: Set[str]) -> str:
     ordered = sorted(keys)
     more = f" and {len(ordered) - _SHOWN_KEYS} more" if len(ordered) > _SHOWN_KEYS else ""
     return ", ".join(ordered[:_SHOWN_KEYS]) + more
@@ -56,6 +57,8 @@ def _check_feature(key: str, feature: Feature, spec: FeatureSpec) -> Iterator[Pr
         yield Problem("wrong_features", f"{key} holds {feature.dtype}, but {spec.dtype} is stated")
         return
     count = len(feature.values)
+    if count == 1 and not spec.shape:
+        return
     known = math.prod(size for size in spec.shape if size is not None)
     if None not in spec.shape:
         if count != known:

@@ -40,6 +40,7 @@ _PER_SEGMENT = (
     "panoptic_segment_area",
 )
 _PER_POINT = ("keypoint_x", "keypoint_y", "keypoint_visibility", "keypoint_text")
+_ALL = frozenset(("bbox", *_PER_OBJECT, *_PER_SEGMENT, *_PER_POINT))
 
 
 def check_objects(frame: Frame, keys: Mapping[str, str], *, partial: bool = False) -> Iterator[Problem]:
@@ -47,6 +48,8 @@ def check_objects(frame: Frame, keys: Mapping[str, str], *, partial: bool = Fals
 
     partial: lists may be left empty, as writers do that have nothing to tell for any object.
     """
+    if _ALL.isdisjoint(keys):
+        return
     yield from _check_lengths(frame, keys, _PER_SEGMENT, partial)
     yield from _check_lengths(frame, keys, _PER_POINT, partial)
     uneven = list(_check_lengths(frame, keys, _PER_OBJECT, partial))

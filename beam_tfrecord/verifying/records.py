@@ -68,7 +68,7 @@ class RecordRules:
         facts = self.facts
         if facts is not None:
             yield from check_message(view, facts.message)
-            yield from check_features(view, facts.specs)
+            yield from check_features(view, facts.record_specs, facts.step_specs)
             for frame in _labelled(view, pictures):
                 yield from check_labels(frame, keys, facts.label_names)
         for number, frame in enumerate(pictures):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,8 @@ from PIL import Image
 
 from beam_tfrecord import convert
 from pipelines.main import main
-from tests.handmade import Handmade, small_dataset
-from tests.samples import class_folders, noise, png, write_files, write_table
+from tests.handmade import Handmade, make_dataset, picture_record, small_dataset, texts
+from tests.samples import class_folders, jpeg, noise, png, write_files, write_table
 
 Captured = pytest.CaptureFixture[str]
 
@@ -47,16 +49,59 @@ def test_a_clean_dataset_is_told_to_be_clean(dataset: Handmade, capsys: Captured
     assert [path.name for path in dataset.folder.iterdir() if path.name.startswith(".")] == []
 
 
-def test_tensorflow_decodes_where_it_is_installed(dataset: Handmade, capfd: pytest.CaptureFixture[str]) -> None:
-    assert verify(dataset.folder, "--json", decoder=None) == 0
+@pytest.mark.parametrize(
+    ("decoder", "told"), [(None, "libjpeg-turbo and zlib, tensorflow in doubt"), ("tensorflow", "tensorflow")]
+)
+def test_what_looked_at_the_images_is_told(
+    dataset: Handmade, decoder: str | None, told: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert verify(dataset.folder, "--json", decoder=decoder) == 0
     out, err = capfd.readouterr()
     values = json.loads(out.splitlines()[-1])
-    assert values["decoder"] == "tensorflow"
+    assert values["decoder"] == told
     assert (values["records"], values["shards"], values["images"], values["faults"]) == (9, 3, 9, 0)
     assert values["details"] == []
     assert values["seconds"] > 0
-    assert "images (tensorflow)" in values["checked"]
+    assert f"images ({told})" in values["checked"]
     assert "cuda" not in err.lower()
+
+
+def in_a_process_of_its_own(*arguments: str | Path) -> tuple[dict[str, Any], str, bool]:
+    """(what --json prints, standard error, whether TensorFlow was imported)."""
+    script = "import sys; from pipelines.main import main; main(sys.argv[1:]); print('tensorflow' in sys.modules)"
+    given = [sys.executable, "-c", script, "verify", "--json", *map(str, arguments)]
+    result = subprocess.run(given, capture_output=True, text=True, check=True)
+    values, imported = result.stdout.splitlines()
+    return json.loads(values), result.stderr, imported == "True"
+
+
+def with_pictures(folder: Path, *pictures: bytes) -> Handmade:
+    """A dataset of one shard with these bytes in place of the images of its records."""
+    records = [{**picture_record(number), "image/encoded": texts(data)} for number, data in enumerate(pictures)]
+    return make_dataset(folder, {"train": [records]})
+
+
+def test_tensorflow_is_not_loaded_for_images_that_leave_no_doubt(dataset: Handmade) -> None:
+    values, err, imported = in_a_process_of_its_own(dataset.folder)
+    assert values["faults"] == 0
+    assert not imported
+    assert "TensorFlow" not in err
+
+
+def test_tensorflow_is_loaded_once_for_the_images_in_doubt_and_decides(tmp_path: Path) -> None:
+    good = picture_record(0)["image/encoded"].values[0]
+    cmyk = jpeg(Image.fromarray(noise(40, 30)).convert("CMYK"))
+    odd = [good + b"some more", good[:-2], cmyk, good[: len(good) // 2], b"no image"]
+    with_pictures(tmp_path, good, *odd * 30)
+    values, err, imported = in_a_process_of_its_own(tmp_path, "--threads", "4")
+    assert imported
+    assert err.count("loading TensorFlow, which decodes the images that leave a doubt\n") == 1
+    assert "cuda" not in err.lower()
+    refused = {fault["record"] for fault in values["details"] if fault["code"] == "bad_image"}
+    assert refused == {number for number in range(1, 151) if number % 5 in (0, 2, 4)}
+    quiet, err, _ = in_a_process_of_its_own(tmp_path, "--decoder", "tensorflow", "--quiet")
+    assert "loading" not in err
+    assert quiet["details"] == values["details"]
 
 
 def test_a_fault_is_named_with_file_record_offset_and_cause(dataset: Handmade, capsys: Captured) -> None:

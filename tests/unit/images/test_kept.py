@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.geometry import PixelFrame
 from beam_tfrecord.images import StoredImage, convert_image
 from tests import image_samples as samples
+from tests import odd_images
 from tests.image_judge import by_pillow, by_tensorflow, code_of, pixels_of, warnings_of
 
 KEEP = ImagePolicy()
@@ -375,6 +377,34 @@ def test_a_missing_end_chunk_is_added() -> None:
         assert stored.changed == ("repaired",)
         assert stored.data.endswith(samples.PNG_END)
         assert np.array_equal(pixels_of(stored), RGB)
+
+
+@pytest.mark.parametrize("policy", [KEEP, HEADER, STRICT], ids=["full", "header", "strict"])
+@pytest.mark.parametrize("bits", range(8))
+def test_a_png_that_promises_too_small_a_window_is_given_the_largest(bits: int, policy: ImagePolicy) -> None:
+    """libpng fails where data reach further back than promised; Pillow does not look at the promise."""
+    data = odd_images.png_with_window(bits)
+    stored = convert_image(data, policy)
+    if bits == 7:
+        assert stored.data is data
+        assert not stored.changed
+    else:
+        assert stored.changed == ("repaired",)
+        assert stored.data == odd_images.png_with_window(7)
+    assert np.array_equal(pixels_of(stored), by_pillow(data, "L"))
+
+
+@pytest.mark.parametrize("cuts", [(1,), (0, 0, 1, 1, 2), (2,), (0, 3)])
+def test_a_window_is_set_right_wherever_its_two_bytes_lie(cuts: tuple[int, ...]) -> None:
+    data = odd_images.png_with_window(2)
+    body = data[41:-16]
+    parts = [body[start:end] for start, end in pairwise((0, *cuts, len(body)))]
+    text = samples.png_chunk(b"tEXt", b"a\0b")
+    split = data[:33] + text + b"".join(samples.png_chunk(b"IDAT", part) for part in parts) + samples.PNG_END
+    stored = convert_image(split, STRICT)
+    assert stored.changed == ("repaired",)
+    assert len(stored.data) == len(split)
+    assert np.array_equal(pixels_of(stored), by_pillow(data, "L"))
 
 
 def test_a_png_cut_in_its_pixels_is_truncated() -> None:
