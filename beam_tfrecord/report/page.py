@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
-from importlib import resources
 from typing import Any
 
 from beam_tfrecord.report import details, findings, images, overview
@@ -106,20 +104,10 @@ def _picture_groups(dataset: Dataset, pictures: Pictures) -> list[dict[str, Any]
 
 def render_page(values: dict[str, Any]) -> bytes:
     """The page as UTF-8. Every value is escaped; the script is allowed by its hash, and nothing can be loaded."""
-    script = _part("report.js")
+    from beam_tfrecord.report.compiled_template import load_template, read_part  # Jinja is slow to import
+
+    script = read_part("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    style = f"{style_rules()}\n{_part('report.css')}"
-    text: str = _template().render(**values, script=script, script_hash=f"sha256-{digest}", style=style)
+    style = f"{style_rules()}\n{read_part('report.css')}"
+    text = load_template(TEMPLATE).render(**values, script=script, script_hash=f"sha256-{digest}", style=style)
     return text.lstrip().encode("utf-8", "backslashreplace")
-
-
-def _part(name: str) -> str:
-    return (resources.files("beam_tfrecord") / "templates" / name).read_text(encoding="utf-8")
-
-
-@functools.cache
-def _template() -> Any:
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(_part(TEMPLATE))
