@@ -60,16 +60,16 @@ def read_entries(piece: Piece, config: ConvertConfig, files: Files) -> Iterator[
 
 
 def pack_entries(
-    entries: Iterable[Entry | RejectedRow | Ignored], number: int, config: ConvertConfig
+    entries: Iterable[Entry | RejectedRow | Ignored], number: int, config: ConvertConfig, size: int = BLOCK_ITEMS
 ) -> Iterator[Block]:
-    """Entries of one source in blocks; one block at least. number: of the source among the inputs."""
+    """Entries of one source in blocks of so many; one block at least. number: of the source among the inputs."""
     builder = BlockBuilder(config.splits, number)
     for entry in entries:
         if isinstance(entry, Ignored):
             builder.ignore(entry.count)
             continue
         builder.add(entry)
-        if len(builder.items) >= BLOCK_ITEMS:
+        if len(builder.items) >= size:
             yield Block(pack_block(builder.items), builder.survey())
             builder.reset()
     yield Block(pack_block(builder.items), builder.survey())

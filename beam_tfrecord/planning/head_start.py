@@ -20,6 +20,7 @@ from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.planning.block_reading import Block, NumberedPiece, items_of, pack_entries
 
 HEAD_ITEMS = 24_576  # rows that are read while Beam is imported
+HEAD_BLOCK = 4_096  # of them in a block: a job of few rows is not to take the room of one with many
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,13 @@ class ReadHead:
 
     def __call__(self, number: int, source: Source, tell: Tell = lambda *told: None) -> Head:
         piece = next(FORMATS[source.format].pieces(self.files, source))
-        items = list(itertools.islice(items_of(piece, self.config, self.files), HEAD_ITEMS))
-        entries = EntryParser(source, self.config, self.files.join).parse(items)
-        blocks = tuple(pack_entries(entries, number, self.config))
-        return Head(NumberedPiece(number, piece), blocks, len(items), len(items) < HEAD_ITEMS)
+        numbers = itertools.count()
+        items = itertools.islice(items_of(piece, self.config, self.files), HEAD_ITEMS)
+        counted = (item for item, _ in zip(items, numbers, strict=False))
+        entries = EntryParser(source, self.config, self.files.join).parse(counted)
+        blocks = tuple(pack_entries(entries, number, self.config, HEAD_BLOCK))
+        read = next(numbers)
+        return Head(NumberedPiece(number, piece), blocks, read, read < HEAD_ITEMS)
 
 
 _UNDER_WAY: dict[int, Errand[Head]] = {}  # by the number of the source
