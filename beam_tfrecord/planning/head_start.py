@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.entries import EntryParser
 from beam_tfrecord.errors import BeamTfrecordError
-from beam_tfrecord.helpers import Errand, Tell
+from beam_tfrecord.helpers import Tell
 from beam_tfrecord.manifests import FORMATS
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.planning.block_reading import Block, NumberedPiece, items_of, pack_entries
+from beam_tfrecord.shared_work import Errand
 
 HEAD_ITEMS = 24_576  # rows that are read while Beam is imported
 HEAD_BLOCK = 4_096  # of them in a block: a job of few rows is not to take the room of one with many

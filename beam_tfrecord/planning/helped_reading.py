@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from beam_tfrecord.annotations import kinds_of_modules
 from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.helpers import Crew, are_waiting
+from beam_tfrecord.helpers import are_waiting
 from beam_tfrecord.manifests.base import Files, Item
 from beam_tfrecord.planning.block_reading import (
     BLOCK_ITEMS,
@@ -20,6 +20,7 @@ from beam_tfrecord.planning.block_reading import (
     read_entries,
 )
 from beam_tfrecord.planning.head_start import head_of
+from beam_tfrecord.shared_work import Crew
 
 HELPED_ITEMS = 4_096  # a manifest of fewer rows is read before a helper is ready
 # Rows that a helper gets at a time: few at the beginning, so that all have something to do, and then a block.

@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from beam_tfrecord.annotations import kinds_of_modules
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import ShardInfo
-from beam_tfrecord.helpers import MOST_PROCESSES, Crew, HelperPool, Tell, available_cores
+from beam_tfrecord.helpers import MOST_PROCESSES, Tell, available_cores
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.planning.arranging import Placed
 from beam_tfrecord.planning.blocks import unpack_block
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.shared_work import Crew, HelperPool
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.writing.progress import NO_ITEMS, PROGRESS, ItemCounts
 from beam_tfrecord.writing.shards import Done, EncodeItems, ProgressSink, ShardWriter, encoding_pool, has_latency

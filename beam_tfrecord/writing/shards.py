@@ -13,11 +13,12 @@ from typing import Any, Protocol
 from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.elements import Finding, RejectedRow, ShardInfo
 from beam_tfrecord.errors import ElementError
-from beam_tfrecord.helpers import HelperPool, Tell
+from beam_tfrecord.helpers import Tell
 from beam_tfrecord.metadata import library_versions
 from beam_tfrecord.planning.arranging import DuplicateRule, Placed, arrange
 from beam_tfrecord.planning.blocks import BlockItem, unpack_entry
 from beam_tfrecord.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.shared_work import HelperPool
 from beam_tfrecord.storage import Storage, scheme_of
 from beam_tfrecord.writing.array_record_files import write_twin
 from beam_tfrecord.writing.read_ahead import ordered_map, ordered_shared_map

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from beam_tfrecord import convert, helpers, register_kind
+from beam_tfrecord import convert, helpers, register_kind, shared_work
 from beam_tfrecord.annotations import _KINDS
 from beam_tfrecord.annotations.captions import CaptionsKind
 from beam_tfrecord.errors import ManifestError
@@ -57,7 +57,7 @@ def test_helpers_make_the_files_that_one_process_makes(
     tmp_path: Path, helped: list[str], kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So little is to do that all of it would be done here before a helper takes anything.
-    monkeypatch.setattr(helpers.Crew, "_waiting_task", lambda crew: None)
+    monkeypatch.setattr(shared_work.Crew, "_waiting_task", lambda crew: None)
     monkeypatch.setattr("beam_tfrecord.writing.crew.is_even", lambda plan, processes: True)
     shards = {} if kind == "shapes" else {"num_shards": 4}
     alone = converted_on(None, tmp_path, kind, processes=1, **shards)
@@ -109,11 +109,16 @@ def test_the_command_has_the_first_rows_read_in_advance(tmp_path: Path, helped: 
     assert stated["rows"] == rows
 
 
-def test_every_row_is_told_to_the_progress_wherever_it_is_written(tmp_path: Path, helped: list[str]) -> None:
+@pytest.mark.parametrize("whole", [True, False])
+def test_every_row_is_told_to_the_progress_wherever_it_is_written(
+    tmp_path: Path, helped: list[str], whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_work.Crew, "_waiting_task", lambda crew: None)  # as above
+    monkeypatch.setattr("beam_tfrecord.writing.crew.is_even", lambda plan, processes: whole)
     source, options = COLLECTIONS["shapes"](tmp_path / "in")
     PROGRESS.reset()
     converted(source, tmp_path / "out", processes=2, **options)
-    assert helped
+    assert helped[-1] == ("ShardTask" if whole else "list")
     assert (PROGRESS.records, PROGRESS.rejects) == (21, 4)
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from beam_tfrecord import helpers
 from beam_tfrecord.errors import ConfigError, JobError
-from beam_tfrecord.helpers import Crew, Errand, Helper, HelperPool, Tell, close_all, helpers_wanted, start_in_advance
+from beam_tfrecord.helpers import Helper, Tell, close_all, helpers_wanted, start_in_advance
+from beam_tfrecord.shared_work import Crew, Errand, HelperPool
 
 
 @pytest.fixture(autouse=True)
