@@ -24,7 +24,8 @@ def element_function(plan: ElementPlan, *, is_batch: bool = False) -> Callable[[
             _move(tensors, plan, place)
         return _given_out(tensors, plan)
 
-    return element
+    # It branches with tf.cond only. To look for Python branches in it would take seconds.
+    return import_tensorflow().autograph.experimental.do_not_convert(element)  # type: ignore[no-any-return]
 
 
 def _decode(tensors: Tensors, plan: ElementPlan) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord.errors import DatasetError
+from beam_tfrecord.helpers import available_cores
 from beam_tfrecord.reading.element_plan import plan_elements
 from beam_tfrecord.reading.elements import element_function
 from beam_tfrecord.reading.finished import FinishedDataset, open_dataset
@@ -23,6 +24,7 @@ PARALLEL_FILES = 16  # between which shuffled records are taken, some from each 
 RECORDS_IN_TURN = 16
 SHUFFLED_BYTES = 256 << 20
 SHUFFLED_RECORDS = 100, 20_000
+PREFETCHED = BATCHES_AT_ONCE = 2  # few, as a batch of large pictures takes hundreds of megabytes
 _COMPRESSION_TYPES = {"none": "", "gzip": "GZIP", "zlib": "ZLIB"}
 
 
@@ -49,18 +51,30 @@ def load(directory: str | os.PathLike[str], split: str | None = "train", **optio
     _check_readable(tensorflow, dataset, parts)
     plan = plan_elements(dataset.facts, config, dataset.image_size())
     records = _serialized(tensorflow, dataset, parts, config)
-    auto = tensorflow.data.AUTOTUNE
+    calls = available_cores()
     if plan.is_plain and config.batch_size is not None:
         # Parsing a batch costs much less than parsing its records one by one.
         batches = records.batch(config.batch_size, drop_remainder=config.drop_remainder)
-        elements = batches.map(element_function(plan, is_batch=True), num_parallel_calls=auto)
+        elements = batches.map(element_function(plan, is_batch=True), num_parallel_calls=calls)
     else:
-        elements = records.map(element_function(plan), num_parallel_calls=auto)
+        elements = records.map(element_function(plan), num_parallel_calls=calls)
         elements = _batched(tensorflow, elements, config)
-    settings = tensorflow.data.Options()
+    prefetched = PREFETCHED if config.prefetch is None else config.prefetch
+    if prefetched:
+        elements = elements.prefetch(prefetched)
+    return elements.with_options(_settings(tensorflow, config))
+
+
+def _settings(tf: Any, config: LoadOptions) -> Any:
+    """The tf.data.Options of the dataset.
+
+    Nothing is left to autotune: decoding keeps any number of cores busy. Its thread sleeps for twice as long each time,
+    up to a minute, and an iterator that is no longer wanted waits for it to wake, after every epoch.
+    """
+    settings = tf.data.Options()
     settings.deterministic = config.is_deterministic
-    elements = elements.with_options(settings)
-    return elements if config.prefetch == 0 else elements.prefetch(config.prefetch or auto)
+    settings.autotune.enabled = False
+    return settings
 
 
 def _serialized(tf: Any, dataset: FinishedDataset, parts: Sequence[ShardPart], config: LoadOptions) -> Any:
@@ -76,6 +90,7 @@ def _serialized(tf: Any, dataset: FinishedDataset, parts: Sequence[ShardPart], c
 
     buffer = REMOTE_BUFFER if scheme_of(dataset.folder) else LOCAL_BUFFER
 
+    @tf.autograph.experimental.do_not_convert  # type: ignore[untyped-decorator]
     def read(file: Any, start: Any, count: Any) -> Any:
         records = tf.data.TFRecordDataset(file, compression, buffer)
         return records.skip(start).take(count)
@@ -83,8 +98,9 @@ def _serialized(tf: Any, dataset: FinishedDataset, parts: Sequence[ShardPart], c
     num_records = sum(map(len, parts))
     counted = tf.data.experimental.assert_cardinality(num_records)
     if config.shuffle and num_records > 1:
+        at_once = min(len(parts), PARALLEL_FILES)
         records = files.shuffle(len(parts), config.seed, reshuffle_each_iteration=True).interleave(
-            read, min(len(parts), PARALLEL_FILES), RECORDS_IN_TURN, num_parallel_calls=tf.data.AUTOTUNE
+            read, at_once, RECORDS_IN_TURN, num_parallel_calls=at_once
         )
         buffered = shuffle_buffer(parts, config.shuffle)
         records = records.apply(counted).shuffle(buffered, config.seed, reshuffle_each_iteration=True)
@@ -114,9 +130,8 @@ def _batched(tf: Any, elements: Any, config: LoadOptions) -> Any:
         return elements
     specs = tf.nest.flatten(elements.element_spec)
     if all(isinstance(spec, tf.TensorSpec) and spec.shape.is_fully_defined() for spec in specs):
-        return elements.batch(
-            config.batch_size, drop_remainder=config.drop_remainder, num_parallel_calls=tf.data.AUTOTUNE
-        )
+        at_once = min(BATCHES_AT_ONCE, available_cores())
+        return elements.batch(config.batch_size, drop_remainder=config.drop_remainder, num_parallel_calls=at_once)
     return elements.ragged_batch(config.batch_size, drop_remainder=config.drop_remainder, row_splits_dtype=tf.int64)
 
 

@@ -43,7 +43,7 @@ class LoadOptions:
     repeat: True for ever, or how many times.
     batch_size: records in a batch; dense where all have one shape, ragged where not.
     drop_remainder: leave out a last batch that is not full.
-    prefetch: batches made ahead; by default as TensorFlow finds best, 0 for none.
+    prefetch: batches made ahead; by default 2, 0 for none.
     shard: (index, count) of a worker that reads its share only.
     deterministic: the same order every time. By default only given up when shuffled without a seed.
     """

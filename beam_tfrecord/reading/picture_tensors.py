@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from beam_tfrecord.reading.pixels import MIXED, PixelType, Target
+from beam_tfrecord.reading.resizing import resized, rounded
 from beam_tfrecord.reading.tensorflow_import import import_tensorflow
 
 Decode = Callable[..., Any]
@@ -77,28 +78,25 @@ def fit(image: Any, target: Target, *, is_mask: bool) -> Any:
     """A picture ``[height, width, channels]`` in the wanted size and range."""
     tf = import_tensorflow()
     dtype = image.dtype
-    if target.size is not None:
-        image = _resized(tf, image, target, is_mask)
-    if is_mask:
-        return image
-    if target.scale:
-        return tf.cast(image, tf.float32) / dtype.max
-    return image if image.dtype == dtype else tf.saturate_cast(tf.round(image), dtype)
 
+    def finish(values: Any) -> Any:
+        if target.scale:
+            return tf.cast(values, tf.float32) / dtype.max
+        return values if values.dtype == dtype else rounded(values, dtype)
 
-def _resized(tf: Any, image: Any, target: Target, is_mask: bool) -> Any:
-    """In the target's size; float32 unless it is a mask."""
-    assert target.size is not None
+    if target.size is None:
+        return image if is_mask else finish(image)
     height, width = target.size
-    options = {"method": "nearest"} if is_mask else {"method": "bilinear", "antialias": True}
-    if target.mode == "pad":
-        inner_height, inner_width, top, left = padded_place(image, target.size)
-        image = tf.image.resize(image, [inner_height, inner_width], **options)
-        image = tf.image.pad_to_bounding_box(image, top, left, height, width)
+    if target.mode == "crop":
+        image = _cropped(tf, image, target.size)
+    is_padded = target.mode == "pad"
+    inner_height, inner_width, top, left = padded_place(image, target.size) if is_padded else (height, width, 0, 0)
+    if is_mask:
+        image = tf.image.resize(image, [inner_height, inner_width], method="nearest")
     else:
-        if target.mode == "crop":
-            image = _cropped(tf, image, target.size)
-        image = tf.image.resize(image, target.size, **options)
+        image = resized(image, (inner_height, inner_width), finish)
+    if is_padded:
+        image = tf.image.pad_to_bounding_box(image, top, left, height, width)
     image.set_shape([height, width, image.shape[-1]])
     return image
 

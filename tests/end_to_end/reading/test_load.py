@@ -118,6 +118,26 @@ def test_it_knows_its_length(dataset: Find, options: dict[str, Any], expected: i
         assert len(elements(data)) == expected
 
 
+def test_no_iterator_waits_for_autotune_unless_that_is_asked_for(dataset: Find) -> None:
+    data = load(dataset("classes"), batch_size=4, shuffle=True)
+    assert data.options().autotune.enabled is False
+    wanted = tf.data.Options()
+    wanted.autotune.enabled = True
+    assert data.with_options(wanted).options().autotune.enabled is True
+
+
+def test_python_is_not_searched_for_branches(dataset: Find, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tensorflow.python.autograph.impl import api
+
+    converted: list[Any] = []
+    convert = api._convert_actual
+    monkeypatch.setattr(
+        api, "_convert_actual", lambda entity, *rest: converted.append(entity) or convert(entity, *rest)
+    )
+    assert elements(load(dataset("classes"), image_size=8, shuffle=True))
+    assert converted == []
+
+
 def test_an_empty_slice_is_an_empty_dataset(dataset: Find) -> None:
     data = load(dataset("classes"), "train[:0]", batch_size=2, shuffle=True)
     assert data.cardinality().numpy() == 0
