@@ -20,7 +20,7 @@ from PIL import Image
 
 from tests.samples import noise, png, write_files
 
-ROWS = 1200
+ROWS = 4000
 COLUMNS = 100
 BAR = re.compile(
     rf"(\d+)/{ROWS} \[[^\]]* rows/s, (\d+) rejected\]"
@@ -44,8 +44,8 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(pictures: Path, output: Path, *flags: str) -> list[str]:
-    """One read at a time, so that the job takes a while."""
-    places = ("--input", str(pictures), "--output", str(output), "--read_threads", "1")
+    """One image at a time, so that the job takes a while."""
+    places = ("--input", str(pictures), "--output", str(output), "--read_threads", "1", "--processes", "1")
     return [sys.executable, "-m", "pipelines.convert", *places, *flags]
 
 
