@@ -218,7 +218,7 @@ def with_end(data: bytes) -> bytes:
 
 
 def with_wide_window(data: bytes) -> bytes:
-    """The PNG, which must be whole, with the largest window in the header of its compressed data (RFC 1950: CINFO)."""
+    """The PNG with the largest window in the header of its compressed data (RFC 1950: CINFO), which must be there."""
     out = bytearray(data)
     position = len(SIGNATURE)
     header = b""

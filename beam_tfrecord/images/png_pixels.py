@@ -50,8 +50,10 @@ def has_wide_window(png: PngFile) -> bool:
     """Whether the window that the compressed data promises (CINFO of RFC 1950) is as large as this image can need.
 
     libpng takes no larger one, and fails where the data reach further back than was promised. Other decoders always
-    take the largest.
+    take the largest. Data that do not begin as compressed data must promise nothing: they are judged elsewhere.
     """
+    if not _has_header(png):
+        return True
     return 1 << _window_bits(png) >= min(_LARGEST_WINDOW, _FilterCheck(png).missing)
 
 
@@ -69,6 +71,12 @@ def fits_window(png: PngFile) -> bool:
     except zlib.error:
         return False
     return True
+
+
+def _has_header(png: PngFile) -> bool:
+    """Whether the data begin with the two bytes of RFC 1950, 2.2: a method that exists, and a multiple of 31."""
+    header = b"".join(part[:2] for part in png.data)[:2]
+    return len(header) == 2 and header[0] & 15 == 8 and int.from_bytes(header, "big") % 31 == 0
 
 
 def _window_bits(png: PngFile) -> int:

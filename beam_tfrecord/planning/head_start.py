@@ -7,7 +7,9 @@ thousand rows. A guess: whatever is wrong with it is found again, and told, wher
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import zlib
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -16,7 +18,7 @@ from beam_tfrecord.entries import EntryParser
 from beam_tfrecord.errors import BeamTfrecordError
 from beam_tfrecord.helpers import Tell
 from beam_tfrecord.manifests import FORMATS
-from beam_tfrecord.manifests.base import Files, Source
+from beam_tfrecord.manifests.base import Files, Item, Source
 from beam_tfrecord.planning.block_reading import Block, NumberedPiece, items_of, pack_entries
 from beam_tfrecord.shared_work import Errand
 
@@ -24,13 +26,28 @@ HEAD_ITEMS = 24_576  # rows that are read while Beam is imported
 HEAD_BLOCK = 4_096  # of them in a block: a job of few rows is not to take the room of one with many
 
 
+@dataclass
+class Passed:
+    """Rows that went by: how many, and a checksum of what they say."""
+
+    count: int = 0
+    checksum: int = 0
+
+    def watch(self, items: Iterable[Item]) -> Iterator[Item]:
+        """The same items, each noted."""
+        for item in items:
+            self.count += 1
+            self.checksum = zlib.crc32(repr(item).encode("utf-8", "surrogatepass"), self.checksum)
+            yield item
+
+
 @dataclass(frozen=True)
 class Head:
-    """The first rows of a piece in blocks. items: how many; is_all: the piece has no more."""
+    """The first rows of a piece in blocks. passed: which rows they are; is_all: the piece has no more."""
 
     numbered: NumberedPiece
     blocks: tuple[Block, ...]
-    items: int
+    passed: Passed
     is_all: bool
 
 
@@ -43,13 +60,11 @@ class ReadHead:
 
     def __call__(self, number: int, source: Source, tell: Tell = lambda *told: None) -> Head:
         piece = next(FORMATS[source.format].pieces(self.files, source))
-        numbers = itertools.count()
-        items = itertools.islice(items_of(piece, self.config, self.files), HEAD_ITEMS)
-        counted = (item for item, _ in zip(items, numbers, strict=False))
-        entries = EntryParser(source, self.config, self.files.join).parse(counted)
+        passed = Passed()
+        items = passed.watch(itertools.islice(items_of(piece, self.config, self.files), HEAD_ITEMS))
+        entries = EntryParser(source, self.config, self.files.join).parse(items)
         blocks = tuple(pack_entries(entries, number, self.config, HEAD_BLOCK))
-        read = next(numbers)
-        return Head(NumberedPiece(number, piece), blocks, read, read < HEAD_ITEMS)
+        return Head(NumberedPiece(number, piece), blocks, passed, passed.count < HEAD_ITEMS)
 
 
 _UNDER_WAY: dict[int, Errand[Head]] = {}  # by the number of the source
@@ -84,3 +99,10 @@ def head_of(numbered: NumberedPiece) -> Head | None:
     except (BeamTfrecordError, OSError):
         return None
     return head if head.numbered == numbered else None
+
+
+def pass_over(items: Iterator[Item], head: Head) -> bool:
+    """Go past the rows of a head. False when others are there now: the source was changed after the head was read."""
+    passed = Passed()
+    deque(passed.watch(itertools.islice(items, head.passed.count)), maxlen=0)
+    return passed == head.passed

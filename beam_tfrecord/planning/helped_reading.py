@@ -19,7 +19,7 @@ from beam_tfrecord.planning.block_reading import (
     pack_entries,
     read_entries,
 )
-from beam_tfrecord.planning.head_start import head_of
+from beam_tfrecord.planning.head_start import head_of, pass_over
 from beam_tfrecord.shared_work import Crew
 
 HELPED_ITEMS = 4_096  # a manifest of fewer rows is read before a helper is ready
@@ -39,11 +39,13 @@ def read_blocks(numbered: NumberedPiece, config: ConvertConfig, files: Files, he
         return
     items = items_of(numbered.piece, config, files)
     head = head_of(numbered)
-    if head is not None:
+    if head is not None and head.is_all:
         yield from head.blocks
-        if head.is_all:
-            return
-        items = itertools.islice(items, head.items, None)
+        return
+    if head is not None and pass_over(items, head):
+        yield from head.blocks
+    elif head is not None:  # two readings that differ must not be put together
+        items = items_of(numbered.piece, config, files)
     make = MakeBlock(config, files)
     source = numbered.piece.source
     if not are_waiting():

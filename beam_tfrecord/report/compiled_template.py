@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import importlib.util
 import os
-import pickle
 import sys
+import uuid
 from importlib import resources
 
 import jinja2
-from jinja2.bccache import Bucket, FileSystemBytecodeCache
+from jinja2.bccache import Bucket
+
+_DIGEST_SIZE = hashlib.sha256().digest_size
 
 
 def read_part(name: str) -> str:
@@ -37,19 +40,30 @@ def load_template(name: str) -> jinja2.Template:
     return environment.get_template(name)
 
 
-class _Cache(FileSystemBytecodeCache):
-    """Does without where nothing can be written, and where what was written is damaged."""
+class _Cache(jinja2.BytecodeCache):
+    """One file: a SHA-256, and what it is of. A damaged one counts for none, as does a place where nothing can be
+    written."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
 
     def load_bytecode(self, bucket: Bucket) -> None:
-        try:
-            super().load_bytecode(bucket)
-        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
-            bucket.reset()
+        with contextlib.suppress(OSError), open(self._path, "rb") as file:
+            digest, code = file.read(_DIGEST_SIZE), file.read()
+            if hashlib.sha256(code).digest() == digest:
+                bucket.bytecode_from_string(code)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
+        code = bucket.bytecode_to_string()
+        temporary = f"{self._path}.{uuid.uuid4().hex}.tmp"  # several processes may do this at the same time
         with contextlib.suppress(OSError):
-            os.makedirs(self.directory, exist_ok=True)
-            super().dump_bytecode(bucket)
+            os.makedirs(os.path.dirname(self._path), exist_ok=True)
+            try:
+                with open(temporary, "xb") as file:
+                    file.write(hashlib.sha256(code).digest() + code)
+                os.replace(temporary, self._path)
+            except OSError:
+                os.unlink(temporary)
 
 
 def _cache(name: str) -> _Cache | None:
@@ -57,6 +71,5 @@ def _cache(name: str) -> _Cache | None:
     path = str(resources.files("beam_tfrecord") / "templates" / name)
     if sys.dont_write_bytecode or not os.path.isfile(path):
         return None
-    folder = os.path.dirname(importlib.util.cache_from_source(path))
-    # What Jinja compiles is for its own version; for which Python stands in the file.
-    return _Cache(folder, f"%s.jinja2-{jinja2.__version__}.cache")
+    # What Jinja compiles is for its own version; for which template and which Python stands in what it writes.
+    return _Cache(f"{importlib.util.cache_from_source(path)}.jinja2-{jinja2.__version__}.cache")

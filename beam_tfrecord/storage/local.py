@@ -278,7 +278,15 @@ def _make_parents(path: str) -> None:
 def _entries(base: str) -> list[str]:
     """The names in a folder, those of folders with ``/`` behind them; sorted as the full paths are."""
     with _faults(base), os.scandir(path_of(base)) as scan:
-        return sorted([entry.name + "/" if entry.is_dir() else entry.name for entry in scan])
+        return sorted([entry.name + "/" if _is_folder(entry) else entry.name for entry in scan])
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a folder, or a link to one. What leads nowhere (a link to itself) is told when it is read."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _walk(base: str, above: frozenset[tuple[int, int]]) -> Iterator[FileInfo]:

@@ -65,29 +65,51 @@ def ordered_shared_map(
     *,
     max_tasks: int,
     max_waiting: int,
+    max_bytes: int,
+    size_of: Callable[[Result], int],
 ) -> Iterator[Result]:
     """Results in the order of the tasks, of which some are handed over and the others done here in the meantime.
 
     submit: hands a task over; at most ``max_tasks`` are with others at a time. here: does one in this thread. At most
-    ``max_waiting`` results and tasks are held. An exception of a task that was handed over is raised where its result
+    ``max_waiting`` results and tasks are held, and no further task is begun while finished results of more than
+    ``max_bytes`` wait to be taken. An exception of a task that was handed over is raised where its result
     would have been, one of a task that is done here at once.
     """
     waiting: collections.deque[Future[Result]] = collections.deque()
     handed_over: list[Future[Result]] = []
+    lock = threading.Lock()
+    held = 0
+
+    def hold(result: Result, times: int) -> None:
+        nonlocal held
+        with lock:
+            held += times * size_of(result)
+
+    def hold_finished(future: Future[Result]) -> None:
+        if not future.cancelled() and future.exception() is None:
+            hold(future.result(), 1)
+
+    def take() -> Result:
+        result = waiting.popleft().result()
+        hold(result, -1)
+        return result
+
     try:
         for task in tasks:
-            while waiting and (waiting[0].done() or len(waiting) >= max_waiting):
-                yield waiting.popleft().result()
+            while waiting and (waiting[0].done() or len(waiting) >= max_waiting or held > max_bytes):
+                yield take()
             handed_over = [future for future in handed_over if not future.done()]
             if len(handed_over) < max_tasks:
                 waiting.append(submit(task))
+                waiting[-1].add_done_callback(hold_finished)
                 handed_over.append(waiting[-1])
             else:
                 done: Future[Result] = Future()
+                done.add_done_callback(hold_finished)
                 waiting.append(done)
                 done.set_result(here(task))
         while waiting:
-            yield waiting.popleft().result()
+            yield take()
     finally:
         for future in waiting:
             future.cancel()

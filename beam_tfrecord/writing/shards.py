@@ -32,6 +32,7 @@ SMALL_TASK = 256 * 1024  # bytes of images in one task of a thread: a task costs
 MAX_TASK_ITEMS = 32
 MAX_HELPED_ITEMS = 128
 HELPED_TASK = 1024 * 1024  # of a helper, which gets its task and gives records back over a pipe
+WAITING_TASKS = 32  # that are done, behind one that takes longer
 SLOW_READ = 100_000  # nanoseconds: from memory a small file comes in a tenth of it
 TASKS_AHEAD = 64  # between two looks at how long a read takes
 
@@ -177,9 +178,15 @@ class ShardWriter:
     def _done(self, encode: EncodeItems, tasks: Iterator[list[Placed]]) -> Iterator[Done]:
         """Tasks done, in their order."""
         if self.helpers:
-            held = max(2, self.config.run.read_ahead // HELPED_TASK)
+            under_way = 3 * len(self.helpers)
             return ordered_shared_map(
-                self.helpers.submit, encode.here, tasks, max_tasks=3 * len(self.helpers), max_waiting=held
+                self.helpers.submit,
+                encode.here,
+                tasks,
+                max_tasks=under_way,
+                max_waiting=WAITING_TASKS + under_way,
+                max_bytes=self.config.run.read_ahead,
+                size_of=_size_of,
             )
         return self._here_or_ahead(encode.here, tasks) if self.shares_cores else self._ahead(encode.here, tasks)
 
@@ -199,7 +206,7 @@ class ShardWriter:
             tasks,
             max_tasks=2 * self.threads,
             max_bytes=self.config.run.read_ahead,
-            size_of=lambda done: sum(len(outcome.record.data) for outcome in done[0] if outcome.record),
+            size_of=_size_of,
         )
 
     def _task_items(self) -> int:
@@ -208,6 +215,11 @@ class ShardWriter:
             return 1
         task, most = (HELPED_TASK, MAX_HELPED_ITEMS) if self.helpers else (SMALL_TASK, MAX_TASK_ITEMS)
         return max(1, min(most, int(task / max(1.0, self.plan.record_bytes))))
+
+
+def _size_of(done: Done) -> int:
+    """Bytes of the records."""
+    return sum(len(outcome.record.data) for outcome in done[0] if outcome.record)
 
 
 def statistics_for(plan: DatasetPlan) -> ShardStatistics:

@@ -48,7 +48,21 @@ def test_nothing_is_kept_where_python_keeps_nothing(tmp_path: Path) -> None:
     assert not kept(tmp_path)
 
 
-@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:30], lambda data: data[: len(data) // 2]])
+def flipped(data: bytes, place: int) -> bytes:
+    return data[:place] + bytes([data[place] ^ 0x40]) + data[place + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: b"",
+        lambda data: data[:30],
+        lambda data: data[: len(data) // 2],
+        lambda data: flipped(data, 5),
+        lambda data: flipped(data, 40),
+        lambda data: flipped(data, len(data) // 2),
+    ],
+)
 def test_a_damaged_file_is_made_anew(tmp_path: Path, damage: object) -> None:
     first = loaded(tmp_path)
     [file] = kept(tmp_path)

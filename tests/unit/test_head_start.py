@@ -60,7 +60,7 @@ def test_rows_of_the_head_and_behind_it_are_all_rows(
     monkeypatch.setattr(module, "HEAD_ITEMS", limit)
     numbered = NumberedPiece(3, Piece(source_of(config)))
     head = ReadHead(config, STORAGE)(3, numbered.piece.source)
-    assert head.items == min(limit, ROWS)
+    assert head.passed.count == min(limit, ROWS)
     assert head.is_all == (limit > ROWS)
     monkeypatch.setattr("beam_tfrecord.planning.helped_reading.head_of", lambda asked: head)
     assert read(numbered, config, 1) == read(numbered, config, 0)
@@ -79,6 +79,29 @@ def test_a_helper_reads_them(config: ConvertConfig, kind: str, tmp_path: Path) -
         assert read(numbered, config, 1) == alone
         assert [helper] == helpers._WAITING  # for the shards
         assert head_of(numbered) is None
+
+
+@pytest.mark.parametrize("change", ["one row less", "one row more", "another row", "shorter than the head"])
+def test_a_source_that_was_changed_in_between_is_read_as_it_is_now(
+    config: ConvertConfig, tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "HEAD_ITEMS", 200)
+    numbered = NumberedPiece(0, Piece(source_of(config)))
+    head = ReadHead(config, STORAGE)(0, numbered.piece.source)
+    lines = (tmp_path / "rows.csv").read_text().splitlines()
+    if change == "one row less":
+        del lines[50]
+    elif change == "one row more":
+        lines.insert(50, "new.jpg,a")
+    elif change == "another row":
+        lines[50] = "new.jpg,a"
+    else:
+        del lines[100:]
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr("beam_tfrecord.planning.helped_reading.head_of", lambda asked: head)
+    items, rows = read(numbered, config, 1)
+    assert (items, rows) == read(numbered, config, 0)
+    assert rows == len(lines) - 1
 
 
 def test_one_that_nobody_asks_for_leaves_nothing(config: ConvertConfig) -> None:

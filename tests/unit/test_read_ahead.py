@@ -101,6 +101,8 @@ def test_shared_results_come_in_the_order_of_the_tasks_each_once(
             enumerate(delays),
             max_tasks=max_tasks,
             max_waiting=max_waiting,
+            max_bytes=10**9,
+            size_of=lambda _: 1,
         ):
             results.append(result)
             taken = len(results)
@@ -124,9 +126,45 @@ def test_an_error_of_a_shared_task_ends_all_and_no_result_is_left_out_before_it(
             range(1000),
             max_tasks=1,
             max_waiting=8,
+            max_bytes=10**9,
+            size_of=lambda _: 1,
         )
         with pytest.raises(ValueError, match=r"^\d+$") as raised:
             results.extend(shared)
     assert results == list(range(len(results)))
     if place == "elsewhere":
         assert len(results) == int(str(raised.value)) >= 5
+
+
+def test_finished_bytes_of_shared_tasks_are_bounded() -> None:
+    """The first task is with another one and slow: of those done here meanwhile only so many bytes may pile up."""
+    gate = threading.Event()
+    done: list[int] = []
+
+    def elsewhere(number: int) -> int:
+        gate.wait(10)
+        return number
+
+    def here(number: int) -> int:
+        done.append(number)
+        return number
+
+    taken: list[int] = []
+    with ThreadPoolExecutor(1) as pool:
+        shared = ordered_shared_map(
+            lambda number: pool.submit(elsewhere, number),
+            here,
+            range(1000),
+            max_tasks=1,
+            max_waiting=1000,
+            max_bytes=50,
+            size_of=lambda _: 10,
+        )
+        reader = threading.Thread(target=lambda: taken.extend(shared))
+        reader.start()
+        time.sleep(0.3)
+        waiting = len(done)
+        gate.set()
+        reader.join(20)
+    assert waiting == 6  # of ten bytes each: the first beyond fifty
+    assert taken == list(range(1000))

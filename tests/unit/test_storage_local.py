@@ -84,8 +84,9 @@ def test_symbolic_links_are_followed_but_never_in_a_circle(storage: Storage, tmp
     (root / "linked").symlink_to(real)
     (root / "circle").symlink_to(root)
     (root / "broken.jpg").symlink_to(tmp_path / "nowhere")
+    (root / "itself.jpg").symlink_to(root / "itself.jpg")
     found = [info.uri for info in storage.walk(str(root))]
-    assert found == [f"{root}/broken.jpg", f"{root}/linked/x.jpg"]
+    assert found == [f"{root}/broken.jpg", f"{root}/itself.jpg", f"{root}/linked/x.jpg"]
     assert [info.uri for info in storage.match(f"{root}/**/x.jpg")] == [f"{root}/linked/x.jpg"]
     with pytest.raises(ImageError, match="does not exist"):
         storage.read(f"{root}/broken.jpg")

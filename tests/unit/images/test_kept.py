@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import struct
 from itertools import pairwise
 
 import numpy as np
@@ -10,8 +12,10 @@ import pytest
 from PIL import Image
 
 from beam_tfrecord.config import ImagePolicy
+from beam_tfrecord.errors import ImageError
 from beam_tfrecord.geometry import PixelFrame
 from beam_tfrecord.images import StoredImage, convert_image
+from beam_tfrecord.images.quick_look import size_beyond_doubt
 from tests import image_samples as samples
 from tests import odd_images
 from tests.image_judge import by_pillow, by_tensorflow, code_of, pixels_of, warnings_of
@@ -448,3 +452,17 @@ def test_sides_that_libpng_refuses_are_refused() -> None:
         )
         assert code_of(data) == "too_many_pixels"
         assert convert_image(data, ImagePolicy(image_format="raw")).height == height
+
+
+@pytest.mark.parametrize("content", [b"", b"\x08", b"\x08\x00\x00\x00", b"no zlib", b"\x09\x9a12345"])
+@pytest.mark.parametrize("ending", [samples.PNG_END, b"", samples.PNG_END + b"more"])
+def test_a_png_without_compressed_data_has_no_window_to_set_right(content: bytes, ending: bytes) -> None:
+    """Its data are not looked at with ``header``, and are at fault otherwise."""
+    head = samples.png_chunk(b"IHDR", struct.pack(">IIBBBBB", 200, 200, 8, 2, 0, 0, 0))
+    data = PNG[:8] + head + samples.png_chunk(b"IDAT", content) + ending
+    with contextlib.suppress(ImageError):
+        stored = convert_image(data, ImagePolicy(validate="header"))
+        assert stored.data.startswith(data[: len(data) - len(ending)])
+    with pytest.raises(ImageError):
+        convert_image(data, ImagePolicy())
+    assert size_beyond_doubt(data, 10**8) is None
