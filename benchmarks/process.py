@@ -13,12 +13,13 @@ from pathlib import Path
 
 import psutil
 
-SAMPLE_SECONDS = 0.1  # a sample takes milliseconds of the kernel; more of them would slow what is measured
+SAMPLE_SECONDS = 0.1  # a sample takes milliseconds of a core, which a program that uses all of them lacks
 
 
 @dataclass(frozen=True)
 class Measured:
-    """wall, cpu: seconds of the whole process tree. peak: bytes, of the tree (shared pages counted once)."""
+    """wall, cpu: seconds of the whole process tree. peak: bytes, of the tree (shared pages counted once); 0 when it was
+    not watched."""
 
     wall: float
     cpu: float
@@ -30,8 +31,11 @@ class ProcessFailedError(RuntimeError):
     """A measured program ended with an error: its numbers would mean nothing."""
 
 
-def measure(command: Sequence[str], cwd: Path) -> Measured:
-    """Run a command to its end. Raises ProcessFailedError when it fails."""
+def measure(command: Sequence[str], cwd: Path, *, watched: bool = True) -> Measured:
+    """Run a command to its end. Raises ProcessFailedError when it fails.
+
+    watched: for its memory, which takes time from it.
+    """
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": str(cwd)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling anew at each start is nobody's everyday
     started = time.perf_counter()
@@ -40,11 +44,13 @@ def measure(command: Sequence[str], cwd: Path) -> Measured:
         text=True,
     ) as process:  # fmt: skip
         watcher = _MemoryWatcher(process.pid)
-        watcher.start()
+        if watched:
+            watcher.start()
         before = os.times()
         output, errors = process.communicate()
         wall = time.perf_counter() - started
-        watcher.stop()
+        if watched:
+            watcher.stop()
     after = os.times()
     if process.returncode:
         raise ProcessFailedError(f"{' '.join(command)} ended with {process.returncode}:\n{errors[-2000:]}")
