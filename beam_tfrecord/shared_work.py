@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from queue import Empty, Full, Queue, SimpleQueue
@@ -17,6 +17,31 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 TASKS_OF_HELPER = 2  # of a pool: one that it does, and the next one
+
+
+def _take_helpers(count: int) -> list[Helper]:
+    """So many, or fewer where no more processes or files can be had: they do it as well."""
+    helpers: list[Helper] = []
+    with contextlib.suppress(OSError):
+        while len(helpers) < count:
+            helpers.append(taken())
+    return helpers
+
+
+def _start_leaders(lead: Callable[[Helper], None], helpers: Sequence[Helper]) -> list[Thread]:
+    """A thread for each helper, which speaks to it."""
+    leaders = [Thread(target=lead, args=(one,), name="helper", daemon=True) for one in helpers]
+    for leader in leaders:
+        leader.start()
+    return leaders
+
+
+def _hand_back(leaders: Sequence[Thread], helpers: Sequence[Helper]) -> None:
+    """Leave helpers to whoever needs them next, once the threads that lead them have ended."""
+    for leader in leaders:
+        leader.join()
+    for helper in helpers:
+        give_back(helper)
 
 
 class HelperPool(Generic[Task, Result]):
@@ -36,14 +61,9 @@ class HelperPool(Generic[Task, Result]):
         self._work = work
         self._pack = pack
         self._unpack = unpack
-        self._helpers: list[Helper] = []
-        with contextlib.suppress(OSError):  # no more processes or files can be had
-            while len(self._helpers) < count:
-                self._helpers.append(taken())
+        self._helpers = _take_helpers(count)
         self._tasks: SimpleQueue[tuple[Future[Result], Task] | None] = SimpleQueue()
-        self._leaders = [Thread(target=self._lead, args=(one,), name="helper", daemon=True) for one in self._helpers]
-        for leader in self._leaders:
-            leader.start()
+        self._leaders = _start_leaders(self._lead, self._helpers)
 
     def __len__(self) -> int:
         return len(self._helpers)
@@ -58,10 +78,7 @@ class HelperPool(Generic[Task, Result]):
         """Wait for what is under way, and leave the helpers to whoever needs them next."""
         for _ in self._leaders:
             self._tasks.put(None)
-        for leader in self._leaders:
-            leader.join()
-        for helper in self._helpers:
-            give_back(helper)
+        _hand_back(self._leaders, self._helpers)
         self._helpers, self._leaders = [], []
 
     def close(self) -> None:
@@ -158,13 +175,8 @@ class Crew(Generic[Task, Result]):
         self._tasks: Queue[Task | None] = Queue(helpers or 1)
         self._results: SimpleQueue[Result | _Failure] = SimpleQueue()
         self._under_way = 0
-        self._helpers: list[Helper] = []
-        with contextlib.suppress(OSError):  # no more processes or files can be had: fewer helpers do it as well
-            while len(self._helpers) < helpers:
-                self._helpers.append(taken())
-        self._leaders = [Thread(target=self._lead, args=(one,), name="helper", daemon=True) for one in self._helpers]
-        for leader in self._leaders:
-            leader.start()
+        self._helpers = _take_helpers(helpers)
+        self._leaders = _start_leaders(self._lead, self._helpers)
 
     def take(self, task: Task) -> Iterator[Result]:
         """Take a task on. Gives the results that there are by now, of this task or others."""
@@ -182,10 +194,7 @@ class Crew(Generic[Task, Result]):
             yield self._next_result()
         for _ in self._leaders:
             self._tasks.put(None)
-        for leader in self._leaders:
-            leader.join()
-        for helper in self._helpers:
-            give_back(helper)
+        _hand_back(self._leaders, self._helpers)
         self._helpers, self._leaders = [], []
 
     def close(self) -> None:
