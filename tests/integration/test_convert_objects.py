@@ -270,7 +270,7 @@ def test_a_bucket_that_may_not_be_used_ends_the_job_with_one_line(
     assert line.startswith(f"error: {uri}: ")
     assert ("credentials" if server.scheme == "gs" else "s3:GetObject") in line
     assert len(proxy.paths) < 40, "it goes on asking"
-    assert time.monotonic() - started < 110  # trying again would take two minutes
+    assert time.monotonic() - started < 60
     assert not list(tmp_path.glob("out/*.tfrecord*"))
 
 
