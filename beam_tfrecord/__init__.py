@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from beam_tfrecord.annotations import register_kind
     from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Placement, Schema
     from beam_tfrecord.api import convert, prepare
-    from beam_tfrecord.config import ConvertConfig, ManifestConfig
-    from beam_tfrecord.elements import Entry, Finding, Frame, RejectedRow, Row, ShardInfo
+    from beam_tfrecord.conversion.job import Job, plan_job
+    from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
+    from beam_tfrecord.core.elements import Entry, Finding, Frame, RejectedRow, Row, ShardInfo
     from beam_tfrecord.errors import (
         AnnotationError,
         BeamTfrecordError,
@@ -30,10 +31,9 @@ if TYPE_CHECKING:
         RowError,
         StorageError,
     )
-    from beam_tfrecord.job import Job, plan_job
     from beam_tfrecord.manifests import register_format
     from beam_tfrecord.manifests.base import Files, Ignored, ManifestFormat, Piece, Source
-    from beam_tfrecord.planning.dataset_plan import DatasetPlan
+    from beam_tfrecord.options.config import ConvertConfig, ManifestConfig
     from beam_tfrecord.publishing.summary import Summary
     from beam_tfrecord.reading.loader import load
     from beam_tfrecord.reading.options import LoadOptions
@@ -48,42 +48,42 @@ _PLACES = {
     "AnnotationKind": "annotations.base",
     "BeamTfrecordError": "errors",
     "ConfigError": "errors",
-    "ConvertConfig": "config",
+    "ConvertConfig": "options.config",
     "ConvertDataset": "transforms.dataset",
     "DatasetError": "errors",
-    "DatasetPlan": "planning.dataset_plan",
+    "DatasetPlan": "conversion.planning.dataset_plan",
     "ElementError": "errors",
     "EncodeExamples": "transforms.encoding",
-    "Entry": "elements",
+    "Entry": "core.elements",
     "Feature": "annotations.base",
     "FeatureSpec": "annotations.base",
     "Files": "manifests.base",
-    "Finding": "elements",
-    "Frame": "elements",
+    "Finding": "core.elements",
+    "Frame": "core.elements",
     "Ignored": "manifests.base",
     "ImageError": "errors",
-    "Job": "job",
+    "Job": "conversion.job",
     "JobError": "errors",
     "LoadOptions": "reading.options",
-    "ManifestConfig": "config",
+    "ManifestConfig": "options.config",
     "ManifestError": "errors",
     "ManifestFormat": "manifests.base",
     "Piece": "manifests.base",
     "Placement": "annotations.base",
     "ReadManifest": "transforms.reading",
     "Reader": "reading.reader",
-    "RejectedRow": "elements",
-    "Row": "elements",
+    "RejectedRow": "core.elements",
+    "Row": "core.elements",
     "RowError": "errors",
     "Schema": "annotations.base",
-    "ShardInfo": "elements",
+    "ShardInfo": "core.elements",
     "Source": "manifests.base",
     "StorageError": "errors",
     "Summary": "publishing.summary",
     "WriteShards": "transforms.shards",
     "convert": "api",
     "load": "reading.loader",
-    "plan_job": "job",
+    "plan_job": "conversion.job",
     "prepare": "api",
     "read": "reading.reader",
     "register_format": "manifests",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.job import Job, clear_output, prepare_job
+from beam_tfrecord.conversion.job import Job, clear_output, prepare_job
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage
 
@@ -49,7 +49,7 @@ def convert(
     Returns a :class:`Summary`; its ``status`` is ``published``, ``withheld`` (more rejects than ``max_rejects``) or
     ``empty``. Raises ConfigError, ManifestError or StorageError.
     """
-    from beam_tfrecord.helpers import close_waiting
+    from beam_tfrecord.conversion.helpers import close_waiting
     from beam_tfrecord.publishing.summary import read_summary
     from beam_tfrecord.transforms.dataset import ConvertDataset
     from beam_tfrecord.transforms.running import is_one_process, make_options, make_pipeline, run_watched

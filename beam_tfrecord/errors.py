@@ -27,7 +27,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from beam_tfrecord.public_text import public_text
+from beam_tfrecord.core.public_text import public_text
 
 
 class BeamTfrecordError(Exception):

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.images import convert_image
+from beam_tfrecord.options.config import ImagePolicy
 
 SIDE = 256
 

@@ -17,8 +17,8 @@ import tracemalloc
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from beam_tfrecord.planning.block_reading import BLOCK_ITEMS
-from beam_tfrecord.planning.dataset_plan import SplitPlan
+from beam_tfrecord.conversion.planning.block_reading import BLOCK_ITEMS
+from beam_tfrecord.conversion.planning.dataset_plan import SplitPlan
 from benchmarks.process import measure
 from benchmarks.scale_cost import (
     Constants,

@@ -17,14 +17,14 @@ from pathlib import Path
 
 import numpy as np
 
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.job import Job, prepare_job
-from beam_tfrecord.planning.arranging import DuplicateRule, arrange
-from beam_tfrecord.planning.block_reading import BLOCK_ITEMS, Block
-from beam_tfrecord.planning.blocks import pack_block, unpack_block
-from beam_tfrecord.planning.dataset_plan import DatasetPlan, SplitPlan, plan_dataset
-from beam_tfrecord.planning.helped_reading import read_blocks
-from beam_tfrecord.planning.survey import merge_surveys
+from beam_tfrecord.conversion.job import Job, prepare_job
+from beam_tfrecord.conversion.planning.arranging import DuplicateRule, arrange
+from beam_tfrecord.conversion.planning.block_reading import BLOCK_ITEMS, Block
+from beam_tfrecord.conversion.planning.blocks import pack_block, unpack_block
+from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan, SplitPlan, plan_dataset
+from beam_tfrecord.conversion.planning.helped_reading import read_blocks
+from beam_tfrecord.conversion.planning.survey import merge_surveys
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.planning import CombineSurveys
 from beam_tfrecord.transforms.reading import split_source

@@ -25,19 +25,19 @@ from typing import BinaryIO
 import numpy as np
 from PIL import Image
 
-from beam_tfrecord.elements import ShardInfo
+from beam_tfrecord.conversion.planning.blocks import unpack_block
+from beam_tfrecord.conversion.planning.dataset_plan import plan_dataset
+from beam_tfrecord.conversion.planning.survey import merge_surveys
+from beam_tfrecord.conversion.writing.progress import Progress
+from beam_tfrecord.conversion.writing.shards import ShardWriter
+from beam_tfrecord.conversion.writing.statistics import ImageFacts, ShardStatistics, merge_statistics
+from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.manifests.base import FileInfo
-from beam_tfrecord.planning.blocks import unpack_block
-from beam_tfrecord.planning.dataset_plan import plan_dataset
-from beam_tfrecord.planning.survey import merge_surveys
 from beam_tfrecord.publishing.leaks import find_copies
 from beam_tfrecord.publishing.publish import publish_dataset
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.storage.faults import MissingFileError
 from beam_tfrecord.storage.objects import ObjectInfo, ObjectStore, Page
-from beam_tfrecord.writing.progress import Progress
-from beam_tfrecord.writing.shards import ShardWriter
-from beam_tfrecord.writing.statistics import ImageFacts, ShardStatistics, merge_statistics
 from benchmarks.scale_rows import blocks_of, image_of, job_of, peak_memory
 
 KINDS_OF_REQUEST = ("get", "stat", "list", "put", "copy", "delete")

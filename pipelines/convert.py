@@ -9,14 +9,14 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.conversion.helpers import helpers_wanted, start_in_advance
+from beam_tfrecord.conversion.job import Job, check_folder, clear_output, find_long_source, plan_job, prepare_job
+from beam_tfrecord.conversion.planning.head_start import head_start
+from beam_tfrecord.conversion.planning.helped_reading import can_help
+from beam_tfrecord.core.public_text import public_text
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.helpers import helpers_wanted, start_in_advance
-from beam_tfrecord.job import Job, check_folder, clear_output, find_long_source, plan_job, prepare_job
 from beam_tfrecord.manifests import missing
-from beam_tfrecord.planning.head_start import head_start
-from beam_tfrecord.planning.helped_reading import can_help
-from beam_tfrecord.public_text import public_text
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage, public_uri
 from pipelines.exits import DONE, FAILED, WITHHELD, guarded
 from pipelines.options import (
@@ -46,7 +46,7 @@ EXAMPLES = """examples:
 Flags that are not listed go to Beam (--runner, --direct_num_workers, --project ...)."""
 
 # What helpers of a local job will need.
-HELPER_MODULES = ("beam_tfrecord.planning.head_start", "beam_tfrecord.writing.crew")
+HELPER_MODULES = ("beam_tfrecord.conversion.planning.head_start", "beam_tfrecord.conversion.writing.crew")
 
 
 def make_parser(prog: str = "beam-tfrecord convert") -> ArgumentParser:

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
-from beam_tfrecord.extracting.command import command_line
-from beam_tfrecord.extracting.dataset import (
+from beam_tfrecord.storage import Storage
+from beam_tfrecord.tools.extracting.command import command_line
+from beam_tfrecord.tools.extracting.dataset import (
     Extraction,
     clear_output,
     known_layout,
     read_result,
     shards_to_extract,
 )
-from beam_tfrecord.showing.printable import printable
-from beam_tfrecord.storage import Storage
+from beam_tfrecord.tools.showing.printable import printable
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, command_parser

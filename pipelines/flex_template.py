@@ -18,9 +18,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from beam_tfrecord.config import option_fields
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.option_values import parse_count, parse_flag, parse_positive, parse_quality
+from beam_tfrecord.options.config import option_fields
+from beam_tfrecord.options.values import parse_count, parse_flag, parse_positive, parse_quality
 from pipelines import convert
 from pipelines.exits import guarded
 from pipelines.options import default_text

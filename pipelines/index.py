@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from beam_tfrecord.datasets.indexing import write_index_file
 from beam_tfrecord.datasets.shard_files import find_files
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.showing.printable import printable
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.tools.showing.printable import printable
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, command_parser

@@ -17,7 +17,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from beam_tfrecord.helpers import GARBAGE_THRESHOLD
+from beam_tfrecord.conversion.helpers import GARBAGE_THRESHOLD
 from pipelines.beam_signatures import remember_signatures
 
 OPTIONAL_OF_BEAM = (

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from beam_tfrecord.config import SECTIONS, ConvertConfig, option_fields
 from beam_tfrecord.errors import ConfigError, nearest
+from beam_tfrecord.options.config import SECTIONS, ConvertConfig, option_fields
 from pipelines.parsers import ArgumentParser, add_help_flag, choices_metavar
 
 # What most users need, which the short help of convert shows.

@@ -10,12 +10,12 @@ from typing import Any
 from beam_tfrecord.datasets.facts import DatasetFacts, facts_from
 from beam_tfrecord.datasets.published import read_conversion
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.option_values import parse_bytes
-from beam_tfrecord.packing.formats import compression_for
-from beam_tfrecord.packing.measuring import SAMPLE_BYTES, CodecSize, Sample, measure, take_sample
-from beam_tfrecord.packing.pack import check_target, pack_dataset
-from beam_tfrecord.showing.printable import printable
+from beam_tfrecord.options.values import parse_bytes
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.tools.packing.formats import compression_for
+from beam_tfrecord.tools.packing.measuring import SAMPLE_BYTES, CodecSize, Sample, measure, take_sample
+from beam_tfrecord.tools.packing.pack import check_target, pack_dataset
+from beam_tfrecord.tools.showing.printable import printable
 from pipelines.exits import DONE, guarded
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, command_parser

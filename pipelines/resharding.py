@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord.datasets.published import read_conversion
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.resharding.job import ReshardJob, clear_output, prepare_job
-from beam_tfrecord.resharding.options import ReshardOptions
-from beam_tfrecord.run_config import RunConfig
+from beam_tfrecord.options.run_config import RunConfig
 from beam_tfrecord.storage import Storage, name_of
 from beam_tfrecord.tfrecord import parse_shard_name
+from beam_tfrecord.tools.resharding.job import ReshardJob, clear_output, prepare_job
+from beam_tfrecord.tools.resharding.options import ReshardOptions
 from pipelines.exits import DONE
 from pipelines.options import add_option, add_terminal_flags
 from pipelines.parsers import ArgumentParser, command_parser

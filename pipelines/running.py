@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.conversion.writing.progress import PROGRESS
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import scheme_of
-from beam_tfrecord.writing.progress import PROGRESS
 from pipelines.lean_import import import_beam_lean
 from pipelines.terminal import ProgressDisplay
 

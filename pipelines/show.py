@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 
 from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
 from beam_tfrecord.errors import ConfigError, DatasetError
-from beam_tfrecord.showing.describe import describe_record, record_values
-from beam_tfrecord.showing.printable import printable
-from beam_tfrecord.showing.selection import (
+from beam_tfrecord.storage import Storage, name_of, public_uri
+from beam_tfrecord.tools.showing.describe import describe_record, record_values
+from beam_tfrecord.tools.showing.printable import printable
+from beam_tfrecord.tools.showing.selection import (
     PickedRecord,
     Selection,
     files_of_split,
     parse_condition,
     select_records,
 )
-from beam_tfrecord.storage import Storage, name_of, public_uri
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, command_parser
@@ -145,8 +145,8 @@ def known_total(found: FoundFiles, split: str | None) -> int | None:
 
 def write_sheet(picked: Iterator[PickedRecord], found: FoundFiles, flags: argparse.Namespace, storage: Storage) -> None:
     """Draw the pictures and write the sheet."""
-    from beam_tfrecord.showing.pictures import DrawnPicture, drawn_pictures
-    from beam_tfrecord.showing.sheet import MAX_SIDE, SMALL_SIDE, draw_sheet, png_bytes
+    from beam_tfrecord.tools.showing.pictures import DrawnPicture, drawn_pictures
+    from beam_tfrecord.tools.showing.sheet import MAX_SIDE, SMALL_SIDE, draw_sheet, png_bytes
 
     if not flags.sheet.lower().endswith(".png"):
         raise ConfigError(f"--sheet {flags.sheet}: a sheet is a PNG; name it .png")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.conversion.job import Job
+from beam_tfrecord.conversion.planning.blocks import REJECTS
+from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.conversion.writing.staging import staging_folder
+from beam_tfrecord.core.elements import Finding
 from beam_tfrecord.datasets.published import EMPTY, PUBLISHED, REJECTS_FILE, WITHHELD
-from beam_tfrecord.elements import Finding
-from beam_tfrecord.job import Job
-from beam_tfrecord.planning.blocks import REJECTS
-from beam_tfrecord.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import public_uri
-from beam_tfrecord.writing.staging import staging_folder
 from pipelines.terminal import counted, plural
 
 SHOWN_LABELS = 12

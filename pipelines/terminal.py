@@ -12,8 +12,8 @@ from typing import Any, TextIO
 
 from tqdm import tqdm
 
-from beam_tfrecord.public_text import public_text
-from beam_tfrecord.writing.progress import Progress
+from beam_tfrecord.conversion.writing.progress import Progress
+from beam_tfrecord.core.public_text import public_text
 
 PLAIN_INTERVAL = 10.0  # seconds between lines when there is no terminal
 

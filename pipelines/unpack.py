@@ -8,9 +8,9 @@ import time
 from collections.abc import Sequence
 
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.packing.unpack import unpack_dataset
-from beam_tfrecord.showing.printable import printable
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.tools.packing.unpack import unpack_dataset
+from beam_tfrecord.tools.showing.printable import printable
 from pipelines.exits import DONE, guarded
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, command_parser

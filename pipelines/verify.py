@@ -15,11 +15,11 @@ from typing import Any
 from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
 from beam_tfrecord.errors import ConfigError, DatasetError
 from beam_tfrecord.reading import surrounded_import, tensorflow_version
-from beam_tfrecord.showing.printable import printable
 from beam_tfrecord.storage import Storage, join
-from beam_tfrecord.verifying import Verdict
-from beam_tfrecord.verifying.dataset import verdict_from_json
-from beam_tfrecord.verifying.decoders import AUTO, DECODERS, TENSORFLOW, choose_decoder
+from beam_tfrecord.tools.showing.printable import printable
+from beam_tfrecord.tools.verifying import Verdict
+from beam_tfrecord.tools.verifying.dataset import verdict_from_json
+from beam_tfrecord.tools.verifying.decoders import AUTO, DECODERS, TENSORFLOW, choose_decoder
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, choices_metavar, command_parser, one_of

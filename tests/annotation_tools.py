@@ -15,12 +15,12 @@ from PIL import Image
 
 from beam_tfrecord.annotations import feature_keys, kinds_of
 from beam_tfrecord.annotations.base import AnnotationKind, FeatureSpec, Placement, Schema, Vocabulary
-from beam_tfrecord.config import ConvertConfig, ManifestConfig
-from beam_tfrecord.elements import Member, RejectedRow, Row
-from beam_tfrecord.example import encode_example
-from beam_tfrecord.geometry import PixelFrame
+from beam_tfrecord.core.elements import Member, RejectedRow, Row
+from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.manifests.base import ManifestFormat, Source
-from beam_tfrecord.option_values import Column, InputSpec, parse_columns
+from beam_tfrecord.options.config import ConvertConfig, ManifestConfig
+from beam_tfrecord.options.values import Column, InputSpec, parse_columns
+from beam_tfrecord.tfrecord.example import encode_example
 from tests.local_files import LocalFiles
 
 Warnings = list[tuple[str, str]]

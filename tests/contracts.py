@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from beam_tfrecord.config import ManifestConfig
-from beam_tfrecord.elements import RejectedRow, Row
+from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import REJECT_CODES, ConfigError, ManifestError
 from beam_tfrecord.manifests import FORMATS, detect_format
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.options.config import ManifestConfig
 from tests.local_files import LocalFiles
 
 CANONICAL = {

@@ -22,10 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.errors import ElementError
 from beam_tfrecord.images import StoredImage, convert_frames, convert_image, read_mask
 from beam_tfrecord.images.quick_look import size_beyond_doubt
+from beam_tfrecord.options.config import ImagePolicy
 from tests import image_samples as samples
 
 # Small enough that a mutated header cannot ask for much, large enough for all seeds.

@@ -15,11 +15,11 @@ from PIL import Image
 
 from beam_tfrecord.annotations import feature_keys
 from beam_tfrecord.annotations.base import Feature, FeatureSpec, Schema, Vocabulary
-from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.datasets.metadata import DatasetDescription, PublishedShard, dataset_files
 from beam_tfrecord.errors import ImageError
-from beam_tfrecord.example import encode_example
-from beam_tfrecord.metadata import DatasetDescription, PublishedShard, dataset_files
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.tfrecord import RecordWriter, shard_name
+from beam_tfrecord.tfrecord.example import encode_example
 from tests.samples import jpeg, painted_boxes
 
 Record = dict[str, Feature]

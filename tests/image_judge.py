@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
-from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import StoredImage, convert_image
+from beam_tfrecord.options.config import ImagePolicy
 
 Array = NDArray[Any]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import convert_image
+from beam_tfrecord.options.config import ImagePolicy
 from tests.image_kinds import KINDS
 
 PAGE = Path(__file__).parents[1] / "docs" / "images.md"

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
-from beam_tfrecord.example import encode_example
-from beam_tfrecord.showing.selection import PickedRecord, Selection, parse_condition, select_records
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.tfrecord.example import encode_example
+from beam_tfrecord.tools.showing.selection import PickedRecord, Selection, parse_condition, select_records
 from tests.handmade import write_shard
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import pytest
 
-from beam_tfrecord.elements import Member
+from beam_tfrecord.core.elements import Member
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.manifests.base import FileInfo
 from beam_tfrecord.storage import Storage, escape_glob

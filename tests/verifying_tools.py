@@ -5,12 +5,12 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from beam_tfrecord.conversion.writing.progress import Progress
 from beam_tfrecord.datasets.shard_files import find_files
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.verifying import Fault, ShardChecker, Verdict, judge_dataset
-from beam_tfrecord.verifying.pictures import Decode
-from beam_tfrecord.verifying.records import RecordRules
-from beam_tfrecord.writing.progress import Progress
+from beam_tfrecord.tools.verifying import Fault, ShardChecker, Verdict, judge_dataset
+from beam_tfrecord.tools.verifying.pictures import Decode
+from beam_tfrecord.tools.verifying.records import RecordRules
 from tests.handmade import decode_for_tests
 
 

@@ -18,7 +18,7 @@ from beam_tfrecord.annotations.instance_map import InstanceMapKind
 from beam_tfrecord.annotations.label import LabelKind
 from beam_tfrecord.annotations.panoptic import PanopticKind
 from beam_tfrecord.annotations.semantic_mask import SemanticMaskKind
-from beam_tfrecord.option_values import Column
+from beam_tfrecord.options.values import Column
 
 # In this order values are parsed and features are listed.
 _KINDS: dict[str, AnnotationKind[Any]] = {

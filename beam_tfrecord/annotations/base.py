@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.elements import Member
-from beam_tfrecord.geometry import PixelFrame
-from beam_tfrecord.option_values import Column
+from beam_tfrecord.core.elements import Member
+from beam_tfrecord.core.geometry import PixelFrame
+from beam_tfrecord.options.config import ConvertConfig
+from beam_tfrecord.options.values import Column
 
 Value = TypeVar("Value")
 

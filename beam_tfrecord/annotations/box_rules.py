@@ -13,8 +13,8 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
+from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import AnnotationError
-from beam_tfrecord.geometry import PixelFrame
 
 ROUNDING_PIXELS = 1.0  # how far a box may reach over the edge before --bad_boxes decides
 FLOAT_PIXELS = 0.01  # how far without a warning

@@ -15,9 +15,9 @@ from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec,
 from beam_tfrecord.annotations.object_features import facets_of, object_features, object_specs
 from beam_tfrecord.annotations.object_placing import drawn_size, place_object
 from beam_tfrecord.annotations.objects import Object, parse_object
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.elements import packed_quickly
+from beam_tfrecord.core.elements import packed_quickly
 from beam_tfrecord.errors import AnnotationError
+from beam_tfrecord.options.config import ConvertConfig
 
 
 @packed_quickly

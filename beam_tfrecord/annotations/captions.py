@@ -8,9 +8,9 @@ from typing import Any
 
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Schema
 from beam_tfrecord.annotations.cells import is_blank, plain, text_of
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.elements import packed_quickly
+from beam_tfrecord.core.elements import packed_quickly
 from beam_tfrecord.errors import AnnotationError
+from beam_tfrecord.options.config import ConvertConfig
 
 
 @packed_quickly

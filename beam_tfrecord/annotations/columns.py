@@ -25,10 +25,10 @@ from typing import Any
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Schema
 from beam_tfrecord.annotations.cells import float32_number, is_blank, plain, text_of, whole_number
 from beam_tfrecord.annotations.keys import column_name
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.elements import packed_quickly
+from beam_tfrecord.core.elements import packed_quickly
 from beam_tfrecord.errors import RowError
-from beam_tfrecord.option_values import Column
+from beam_tfrecord.options.config import ConvertConfig
+from beam_tfrecord.options.values import Column
 
 _BETWEEN_NUMBERS = re.compile(r"[\s,;|]+")
 

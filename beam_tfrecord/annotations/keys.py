@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from beam_tfrecord.errors import ConfigError, nearest
-from beam_tfrecord.option_values import Column
+from beam_tfrecord.options.values import Column
 
 PRESETS = ("imagenet", "od", "tfds", "simple")
 

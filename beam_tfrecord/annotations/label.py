@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Schema
 from beam_tfrecord.annotations.cells import is_blank, text_of
-from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.errors import RowError
+from beam_tfrecord.options.config import ConvertConfig
 
 NO_LABEL = -1  # id of an image without a label, in a dataset where others have exactly one
 

@@ -9,9 +9,9 @@ from typing import Any
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Placement, Schema
 from beam_tfrecord.annotations.cells import is_blank
 from beam_tfrecord.annotations.mask_images import encode_png, place_array, read_mask
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.elements import Member, packed_quickly
+from beam_tfrecord.core.elements import Member, packed_quickly
 from beam_tfrecord.errors import AnnotationError
+from beam_tfrecord.options.config import ConvertConfig
 
 MAX_OF_8_BITS = 0xFF
 

@@ -8,8 +8,8 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord.annotations.base import Placement
+from beam_tfrecord.core.geometry import INVERSE, PixelFrame
 from beam_tfrecord.errors import AnnotationError
-from beam_tfrecord.geometry import INVERSE, PixelFrame
 
 if TYPE_CHECKING:
     import numpy as np

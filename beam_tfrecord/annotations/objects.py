@@ -29,7 +29,7 @@ from typing import Any
 from beam_tfrecord.annotations.box_rules import Box
 from beam_tfrecord.annotations.cells import is_blank, plain, real_number, text_of, whole_number
 from beam_tfrecord.annotations.polygons import MIN_NUMBERS, extent
-from beam_tfrecord.elements import packed_quickly
+from beam_tfrecord.core.elements import packed_quickly
 from beam_tfrecord.errors import AnnotationError, RowError
 
 Warn = Callable[[str, str], None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from beam_tfrecord.geometry import PixelFrame
+from beam_tfrecord.core.geometry import PixelFrame
 
 
 def annotation_is_upright(

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from beam_tfrecord.annotations.base import FeatureSpec, Vocabulary
+from beam_tfrecord.datasets.metadata import CONVERSION, PublishedShard, specs_from_json
 from beam_tfrecord.datasets.record_keys import keys_of_conversion
 from beam_tfrecord.datasets.record_view import EXAMPLE, SEQUENCE_EXAMPLE
 from beam_tfrecord.errors import ConfigError, DatasetError
-from beam_tfrecord.metadata import CONVERSION, PublishedShard, specs_from_json
 from beam_tfrecord.tfrecord import SUFFIXES
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, BinaryIO, Protocol
 
+from beam_tfrecord.datasets.metadata import CONVERSION
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.metadata import CONVERSION
 
 REJECTS_FILE = "rejects.jsonl"
 WARNINGS_FILE = "warnings.jsonl"

@@ -8,7 +8,7 @@ from typing import Any
 
 from beam_tfrecord.annotations import feature_keys
 from beam_tfrecord.annotations.keys import PRESETS
-from beam_tfrecord.option_values import parse_columns, parse_renames
+from beam_tfrecord.options.values import parse_columns, parse_renames
 
 # Names that records from elsewhere use beside those of the presets.
 _FURTHER = {

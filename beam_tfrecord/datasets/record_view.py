@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from beam_tfrecord.annotations.base import Feature
-from beam_tfrecord.example import decode_example, decode_sequence_example, is_sequence_example
+from beam_tfrecord.tfrecord.example import decode_example, decode_sequence_example, is_sequence_example
 
 EXAMPLE = "Example"
 SEQUENCE_EXAMPLE = "SequenceExample"

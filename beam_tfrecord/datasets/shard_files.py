@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from beam_tfrecord.datasets.facts import DatasetFacts, facts_from
+from beam_tfrecord.datasets.metadata import CONVERSION, PublishedShard
 from beam_tfrecord.datasets.published import read_conversion
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.metadata import CONVERSION, PublishedShard
 from beam_tfrecord.storage import Storage, has_glob, name_of, parent
 from beam_tfrecord.tfrecord import detect_compression
 from beam_tfrecord.tfrecord.compression import inflated_start

@@ -6,7 +6,6 @@ Everything else is decoded, changed by named steps in a fixed order and encoded 
 
 from __future__ import annotations
 
-from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.images import png
 from beam_tfrecord.images.frames import open_frames
 from beam_tfrecord.images.from_jpeg import convert_jpeg
@@ -14,6 +13,7 @@ from beam_tfrecord.images.from_other import convert_frame, convert_other
 from beam_tfrecord.images.from_png import convert_png
 from beam_tfrecord.images.notes import Notes
 from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.options.config import ImagePolicy
 
 
 def convert_image(data: bytes, policy: ImagePolicy) -> StoredImage:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 
-from beam_tfrecord.config import ImagePolicy
+from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import ImageError
-from beam_tfrecord.geometry import PixelFrame
 from beam_tfrecord.images import jpeg
 from beam_tfrecord.images.decode import decode_jpeg, load_jpeg
 from beam_tfrecord.images.notes import Notes
@@ -18,6 +17,7 @@ from beam_tfrecord.images.render import CHANNELS, Origin, render
 from beam_tfrecord.images.resize import is_resized, is_unchanged, plan_frame
 from beam_tfrecord.images.safety import check_pixels, check_storable
 from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.options.config import ImagePolicy
 
 # Shorter sides are decoded in full: at eighths of them the size of the result would not tell which eighth it is.
 _REDUCIBLE = 64

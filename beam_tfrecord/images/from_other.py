@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 
-from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import icon, netpbm, png
 from beam_tfrecord.images.decode import decode_png
@@ -17,6 +16,7 @@ from beam_tfrecord.images.resize import plan_frame
 from beam_tfrecord.images.safety import check_pixels
 from beam_tfrecord.images.sniff import NOT_IMAGES, describe, sniff
 from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.options.config import ImagePolicy
 
 
 def convert_other(data: bytes, policy: ImagePolicy) -> StoredImage:

@@ -6,9 +6,8 @@ its chunks and every byte of its pixel data are compared first, without making p
 
 from __future__ import annotations
 
-from beam_tfrecord.config import ImagePolicy
+from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import ImageError
-from beam_tfrecord.geometry import PixelFrame
 from beam_tfrecord.images import png
 from beam_tfrecord.images.decode import decode_png, with_colour_key
 from beam_tfrecord.images.exif import ExifDamagedError, exif_orientation, xmp_orientation
@@ -18,6 +17,7 @@ from beam_tfrecord.images.render import CHANNELS, Origin, render
 from beam_tfrecord.images.resize import is_unchanged, plan_frame
 from beam_tfrecord.images.safety import check_pixels, check_storable
 from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.options.config import ImagePolicy
 
 
 def convert_png(data: bytes, policy: ImagePolicy) -> StoredImage:

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import PngImagePlugin
 
+from beam_tfrecord.core.geometry import INVERSE, PixelFrame
 from beam_tfrecord.errors import AnnotationError, ImageError
-from beam_tfrecord.geometry import INVERSE, PixelFrame
 from beam_tfrecord.images import png, tiff
 from beam_tfrecord.images.encode import encode_png
 from beam_tfrecord.images.notes import Notes

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from PIL import Image, ImageFile
 
+from beam_tfrecord.core.geometry import INVERSE
 from beam_tfrecord.errors import ImageError
-from beam_tfrecord.geometry import INVERSE
 from beam_tfrecord.images import codecs, formats, tiff, webp
 from beam_tfrecord.images.exif import ORIENTATION_TAG
 from beam_tfrecord.images.notes import Notes

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from beam_tfrecord.config import ImagePolicy
-from beam_tfrecord.geometry import PixelFrame
+from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.images import colour
 from beam_tfrecord.images.encode import encode_jpeg, encode_png, encode_raw
 from beam_tfrecord.images.notes import Notes
@@ -20,6 +19,7 @@ from beam_tfrecord.images.profile import in_srgb
 from beam_tfrecord.images.resize import is_resized, resample
 from beam_tfrecord.images.safety import check_pixels, check_storable
 from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.options.config import ImagePolicy
 
 # Channels that --color allows.
 CHANNELS = {"keep": (1, 2, 3, 4), "rgb": (3,), "gray": (1,)}

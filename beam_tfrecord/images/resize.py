@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from beam_tfrecord.config import ImagePolicy
-from beam_tfrecord.geometry import PixelFrame
+from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.images.orientation import mirrors
 from beam_tfrecord.images.pixels import Pixels, as_image
+from beam_tfrecord.options.config import ImagePolicy
 
 
 class Region(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from beam_tfrecord.geometry import PixelFrame
+from beam_tfrecord.core.geometry import PixelFrame
 
 
 class StoredImage(NamedTuple):

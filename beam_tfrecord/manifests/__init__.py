@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from beam_tfrecord.manifests.formats.memory import describe_rows
 from beam_tfrecord.manifests.inputs import describe_inputs
-from beam_tfrecord.manifests.memory import describe_rows
 from beam_tfrecord.manifests.missing import missing
 from beam_tfrecord.manifests.registry import FORMATS, detect_format, register_format
 

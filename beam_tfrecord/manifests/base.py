@@ -1,11 +1,11 @@
 """What every manifest format offers, and the canonical fields of the rows it yields.
 
-A format turns a source into :class:`~beam_tfrecord.elements.Row`\\ s whose ``fields`` use these names, whatever the
-file calls them. All values stay text unless the format itself is typed:
+A format turns a source into :class:`~beam_tfrecord.core.elements.Row`\\ s whose ``fields`` use these names, whatever
+the file calls them. All values stay text unless the format itself is typed:
 
 ``image``     path or uri of the image as the manifest spells it; absent in a table without images
 ``filename``  what the record tells as the image's path, when that is another one
-``member``    :class:`~beam_tfrecord.elements.Member`, when the image lies in an archive
+``member``    :class:`~beam_tfrecord.core.elements.Member`, when the image lies in an archive
 ``id``        the row's own id, when there is one
 ``label``     one label (text), or a list of labels
 ``split``     name of the split
@@ -31,8 +31,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
-from beam_tfrecord.config import ManifestConfig
-from beam_tfrecord.elements import RejectedRow, Row
+from beam_tfrecord.core.elements import RejectedRow, Row
+from beam_tfrecord.options.config import ManifestConfig
 
 
 class FileInfo(NamedTuple):

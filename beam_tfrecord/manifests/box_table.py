@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 from beam_tfrecord.annotations.cells import is_blank, real_number, whole_number
-from beam_tfrecord.elements import RejectedRow, Row
+from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ConfigError, ElementError
 from beam_tfrecord.manifests.base import Item
 from beam_tfrecord.manifests.gathering import gather_by_image
-from beam_tfrecord.manifests.roles import BOX_COLUMNS, Roles, normal
-from beam_tfrecord.manifests.row_fields import canonical_fields, rejected
+from beam_tfrecord.manifests.text.roles import BOX_COLUMNS, Roles, normal
+from beam_tfrecord.manifests.text.row_fields import canonical_fields, rejected
 
 # Columns of a box's attributes as people call them.
 _ATTRIBUTES = {

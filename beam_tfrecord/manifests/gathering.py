@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from beam_tfrecord.elements import RejectedRow, Row
+from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.manifests.base import Item
 from beam_tfrecord.manifests.grouping import Groups
-from beam_tfrecord.manifests.row_fields import rejected
+from beam_tfrecord.manifests.text.row_fields import rejected
 
 _LISTS = ("boxes", "label")  # lists that the lines of one image add to; everything else must be the same in all of them
 _DECIDING = ("split", "group")

@@ -10,13 +10,12 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from beam_tfrecord.config import ManifestConfig
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.filenames import is_archive_name, is_data_name, is_image_name, junk_part
 from beam_tfrecord.manifests.missing import missing
 from beam_tfrecord.manifests.registry import FORMATS, detect_format
-from beam_tfrecord.manifests.uri_text import (
+from beam_tfrecord.manifests.text.uri_text import (
     WEB_SCHEMES,
     has_glob,
     literal_folder,
@@ -24,7 +23,8 @@ from beam_tfrecord.manifests.uri_text import (
     scheme_of,
     without_slash,
 )
-from beam_tfrecord.option_values import InputSpec, check_split_name
+from beam_tfrecord.options.config import ManifestConfig
+from beam_tfrecord.options.values import InputSpec, check_split_name
 
 
 class Place(NamedTuple):

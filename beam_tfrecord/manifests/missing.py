@@ -5,7 +5,7 @@ from __future__ import annotations
 from beam_tfrecord.errors import nearest
 from beam_tfrecord.manifests.base import Files
 from beam_tfrecord.manifests.filenames import junk_part
-from beam_tfrecord.manifests.uri_text import (
+from beam_tfrecord.manifests.text.uri_text import (
     WEB_SCHEMES,
     folder_of,
     has_glob,

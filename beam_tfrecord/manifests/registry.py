@@ -12,9 +12,9 @@ from contextlib import suppress
 
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.base import Files, ManifestFormat
-from beam_tfrecord.manifests.compression import BROKEN_STREAM, open_unpacked
-from beam_tfrecord.manifests.uri_text import name_of
-from beam_tfrecord.option_values import FORMAT_NAMES
+from beam_tfrecord.manifests.text.compression import BROKEN_STREAM, open_unpacked
+from beam_tfrecord.manifests.text.uri_text import name_of
+from beam_tfrecord.options.values import FORMAT_NAMES
 
 HEAD_BYTES = 65_536
 _STEP = 4_096
@@ -33,7 +33,7 @@ class Registry(Mapping[str, ManifestFormat]):
     """Formats by name. A format's module is imported when the format is first asked for."""
 
     def __init__(self, places: Mapping[str, str]) -> None:
-        """places: ``module:Class`` below this package, by name."""
+        """places: ``module:Class`` in ``formats/``, by name."""
         self._places = dict(places)
         self._formats: dict[str, ManifestFormat] = {}
 
@@ -45,7 +45,7 @@ class Registry(Mapping[str, ManifestFormat]):
                     f"the workers import"
                 )
             module, _, kind = self._places[name].partition(":")
-            self._formats[name] = getattr(importlib.import_module(f"beam_tfrecord.manifests.{module}"), kind)()
+            self._formats[name] = getattr(importlib.import_module(f"beam_tfrecord.manifests.formats.{module}"), kind)()
         return self._formats[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from beam_tfrecord.manifests.base import Files, Piece, Source
 from beam_tfrecord.manifests.filenames import JunkCounter, is_image_name, junk_part
-from beam_tfrecord.manifests.uri_text import folder_of, name_of
+from beam_tfrecord.manifests.text.uri_text import folder_of, name_of
 
 ITEMS_PER_PIECE = 2000  # small files that one worker opens in a row
 

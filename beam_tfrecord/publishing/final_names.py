@@ -10,22 +10,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from beam_tfrecord.config import ConvertConfig, OutputConfig
-from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
-from beam_tfrecord.elements import ShardInfo
-from beam_tfrecord.errors import BeamTfrecordError
-from beam_tfrecord.metadata import CONVERSION, DATASET_INFO
-from beam_tfrecord.publishing.side_by_side import side_by_side
-from beam_tfrecord.report import build_report
-from beam_tfrecord.storage import Storage, name_of
-from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_name, shard_name
-from beam_tfrecord.writing.staging import (
+from beam_tfrecord.conversion.writing.staging import (
     Publication,
     read_publication,
     staged_shard,
     staging_folder,
     write_publication,
 )
+from beam_tfrecord.core.elements import ShardInfo
+from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
+from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
+from beam_tfrecord.errors import BeamTfrecordError
+from beam_tfrecord.options.config import ConvertConfig, OutputConfig
+from beam_tfrecord.publishing.side_by_side import side_by_side
+from beam_tfrecord.report import build_report
+from beam_tfrecord.storage import Storage, name_of
+from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_name, shard_name
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from beam_tfrecord.elements import Finding, ShardInfo
+from beam_tfrecord.conversion.writing.staging import read_lines, staged_shard
+from beam_tfrecord.core.elements import Finding, ShardInfo
 from beam_tfrecord.publishing.repeated_hashes import IN_MEMORY, repeated_hashes
 from beam_tfrecord.publishing.side_by_side import side_by_side
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.writing.staging import read_lines, staged_shard
 
 STAGE = "publish"
 HEX_DIGITS = 16

@@ -11,11 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.datasets.published import EMPTY, PUBLISHED, REJECTS_FILE, REPORT, WARNINGS_FILE, WITHHELD
-from beam_tfrecord.elements import Finding, ShardInfo
-from beam_tfrecord.job import Job
-from beam_tfrecord.metadata import (
+from beam_tfrecord.conversion.job import Job
+from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.conversion.planning.survey import natural_key
+from beam_tfrecord.conversion.writing.records import record_specs
+from beam_tfrecord.conversion.writing.staging import read_lines, staged_shard, staging_folder
+from beam_tfrecord.conversion.writing.statistics import merge_statistics
+from beam_tfrecord.core.elements import Finding, ShardInfo
+from beam_tfrecord.datasets.metadata import (
     CONVERSION,
     STATISTICS,
     DatasetDescription,
@@ -24,8 +27,8 @@ from beam_tfrecord.metadata import (
     finding_line,
     read_finding_lines,
 )
-from beam_tfrecord.planning.dataset_plan import DatasetPlan
-from beam_tfrecord.planning.survey import natural_key
+from beam_tfrecord.datasets.published import EMPTY, PUBLISHED, REJECTS_FILE, REPORT, WARNINGS_FILE, WITHHELD
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.publishing.final_names import (
     NamedShard,
     StagedFile,
@@ -39,9 +42,6 @@ from beam_tfrecord.publishing.leaks import find_copies
 from beam_tfrecord.publishing.side_by_side import side_by_side
 from beam_tfrecord.publishing.summary import Summary, read_summary
 from beam_tfrecord.storage import Storage, name_of, public_uri
-from beam_tfrecord.writing.records import record_specs
-from beam_tfrecord.writing.staging import read_lines, staged_shard, staging_folder
-from beam_tfrecord.writing.statistics import merge_statistics
 
 
 class ConservationError(Exception):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from beam_tfrecord.conversion.writing.read_ahead import ordered_map
 from beam_tfrecord.storage import Storage, scheme_of
-from beam_tfrecord.writing.read_ahead import ordered_map
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")

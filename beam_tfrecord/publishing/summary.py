@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from beam_tfrecord.conversion.writing.staging import read_lines, staging_folder
+from beam_tfrecord.core.elements import Finding
+from beam_tfrecord.datasets.metadata import CONVERSION, read_finding_lines
 from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, read_conversion
-from beam_tfrecord.elements import Finding
-from beam_tfrecord.metadata import CONVERSION, read_finding_lines
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.writing.staging import read_lines, staging_folder
 
 SHOWN_REJECTS = 10
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from beam_tfrecord.datasets.facts import DatasetFacts, facts_from
+from beam_tfrecord.datasets.metadata import STATISTICS, PublishedShard
 from beam_tfrecord.datasets.published import read_conversion, read_object
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.metadata import STATISTICS, PublishedShard
 from beam_tfrecord.storage import Storage, scheme_of
 
 

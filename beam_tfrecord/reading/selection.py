@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from beam_tfrecord.datasets.metadata import PublishedShard
 from beam_tfrecord.errors import ConfigError, nearest
-from beam_tfrecord.metadata import PublishedShard
 
 ALL = "all"
 

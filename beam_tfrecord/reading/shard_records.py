@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from beam_tfrecord.datasets.indexing import find_places
+from beam_tfrecord.datasets.metadata import PublishedShard
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.metadata import PublishedShard
 from beam_tfrecord.reading.finished import FinishedDataset
 from beam_tfrecord.reading.selection import ShardPart
 from beam_tfrecord.tfrecord import INDEX_SUFFIX, RecordFault, read_index, read_record, read_records

@@ -10,8 +10,8 @@ from typing import Any
 from beam_tfrecord.annotations.base import Feature, FeatureSpec
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.example import decode_example, decode_sequence_example
 from beam_tfrecord.reading.names import BOXES, SHORT, STORED, box_sides, names_by_key
+from beam_tfrecord.tfrecord.example import decode_example, decode_sequence_example
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from beam_tfrecord.conversion.writing.digest import Bar, Digest, bars
 from beam_tfrecord.report.text import compact, number, percent
-from beam_tfrecord.writing.digest import Bar, Digest, bars
 
 WIDTH, HEIGHT = 360, 176
 _LEFT, _RIGHT, _TOP, _BOTTOM = 38, 10, 10, 22

@@ -8,18 +8,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from beam_tfrecord.conversion.writing.staging import read_lines
+from beam_tfrecord.conversion.writing.statistics import check_statistics
+from beam_tfrecord.core.elements import Finding
 from beam_tfrecord.datasets.facts import facts_from
+from beam_tfrecord.datasets.metadata import CONVERSION, STATISTICS, read_finding_lines
 from beam_tfrecord.datasets.published import REJECTS_FILE, WARNINGS_FILE, read_conversion, read_object
 from beam_tfrecord.datasets.shard_files import find_files
-from beam_tfrecord.elements import Finding
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.metadata import CONVERSION, STATISTICS, read_finding_lines
 from beam_tfrecord.report.columns import ColumnSummary
 from beam_tfrecord.report.scan import MAX_RECORDS, Scan, ShardFile, scan_dataset
 from beam_tfrecord.report.views import ContentReader
 from beam_tfrecord.storage import Storage, name_of
-from beam_tfrecord.writing.staging import read_lines
-from beam_tfrecord.writing.statistics import check_statistics
 
 MAX_REJECTS = 2_000
 EXAMPLES_PER_CODE = 4
@@ -45,7 +45,8 @@ class Dataset:
     """A dataset as the report sees it.
 
     folder: uri, no slash at its end. conversion: of conversion.json, or as much of it as could be found out;
-    has_metadata: the first. statistics: as :func:`beam_tfrecord.writing.statistics.merge_statistics` gives them.
+    has_metadata: the first. statistics: as
+    :func:`beam_tfrecord.conversion.writing.statistics.merge_statistics` gives them.
     rejects: the first :data:`MAX_REJECTS`, some of each code. warnings: the first few of each code. columns: of a
     table. scan: when records were read for the statistics or the columns. compressed: names of the shards that are.
     places: uris of those that do not lie in the folder under their names.

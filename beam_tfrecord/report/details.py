@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from beam_tfrecord.config import option_fields
+from beam_tfrecord.options.config import option_fields
 from beam_tfrecord.report.columns import ColumnSummary
 from beam_tfrecord.report.findings import Cut, cut
 from beam_tfrecord.report.text import clean, number, percent

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from beam_tfrecord.elements import Finding
+from beam_tfrecord.core.elements import Finding
 from beam_tfrecord.errors import CHANGE_REASONS, REJECT_CODES, WARNING_CODES, Explanation
 from beam_tfrecord.report.dataset import Dataset, fair_shares
 from beam_tfrecord.report.pictures import Picture, Pictures

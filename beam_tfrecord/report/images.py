@@ -9,11 +9,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from beam_tfrecord.conversion.writing.digest import Digest, digest_of
+from beam_tfrecord.conversion.writing.statistics import MAX_SIZES, SHAPES
 from beam_tfrecord.report import text
 from beam_tfrecord.report.charts import Format, Part, column_chart, histogram, stacked_bar
 from beam_tfrecord.report.classes import split_style
-from beam_tfrecord.writing.digest import Digest, digest_of
-from beam_tfrecord.writing.statistics import MAX_SIZES, SHAPES
 
 SHOWN_LINES = 4  # of formats and of sizes
 MAX_SHARD_BARS = 160

@@ -17,8 +17,8 @@ from beam_tfrecord.report.views import PictureView
 if TYPE_CHECKING:
     from PIL import Image
 
-    from beam_tfrecord.showing.drawing import Colour
-    from beam_tfrecord.showing.pictures import DrawnPicture
+    from beam_tfrecord.tools.showing.drawing import Colour
+    from beam_tfrecord.tools.showing.pictures import DrawnPicture
 
 # Of the classes of objects, in turn: bright, since they lie on pictures of any kind and not on the page.
 STYLE_COLOURS: tuple[Colour, ...] = (
@@ -58,7 +58,7 @@ def make_overlay(
 
     keys: logical name -> key. names: label name by id. style_of: number of the colour of a class.
     """
-    from beam_tfrecord.showing.pictures import DrawnPicture, frame_annotations
+    from beam_tfrecord.tools.showing.pictures import DrawnPicture, frame_annotations
 
     found, classes = frame_annotations(picture.features, keys, names, max(size))
     objects = tuple(
@@ -86,7 +86,7 @@ def _transparent(drawn: DrawnPicture, size: tuple[int, int]) -> Image.Image:
     import numpy as np
     from PIL import Image
 
-    from beam_tfrecord.showing.drawing import draw_annotations
+    from beam_tfrecord.tools.showing.drawing import draw_annotations
 
     colours = dict(enumerate(STYLE_COLOURS))
     on_black, on_white = (

@@ -6,13 +6,13 @@ import base64
 import hashlib
 from typing import Any
 
+from beam_tfrecord.conversion.writing.statistics import MIN_SAMPLES
 from beam_tfrecord.report import details, findings, images, overview
 from beam_tfrecord.report.classes import class_balance
 from beam_tfrecord.report.dataset import Dataset
 from beam_tfrecord.report.overlays import style_rules
 from beam_tfrecord.report.pictures import Pictures, box_styles
 from beam_tfrecord.report.text import clean, shorten
-from beam_tfrecord.writing.statistics import MIN_SAMPLES
 
 TEMPLATE = "report.html.j2"
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from beam_tfrecord.conversion.writing.statistics import SAMPLE_GROUPS
 from beam_tfrecord.datasets.record_view import view_record
 from beam_tfrecord.report.dataset import Dataset
 from beam_tfrecord.report.overlays import STYLE_COLOURS, Overlay, make_overlay
@@ -15,7 +16,6 @@ from beam_tfrecord.report.text import clean, plural, shorten
 from beam_tfrecord.report.thumbnails import NoThumbnailError, Thumbnail, make_thumbnail
 from beam_tfrecord.report.views import Content, ContentReader
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.writing.statistics import SAMPLE_GROUPS
 
 BUDGET = 1_200_000  # characters of all pictures with what lies on them
 # Bytes of records that are read and decoded for pictures: about a quarter of a second. The first of each group is drawn

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from beam_tfrecord.conversion.writing.statistics import ImageFacts, ShardStatistics, merge_statistics
 from beam_tfrecord.datasets.record_view import view_record
 from beam_tfrecord.errors import BeamTfrecordError
 from beam_tfrecord.report.columns import ColumnSummaries
 from beam_tfrecord.report.views import ContentReader, PictureView, guessed_reader
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import FRAME_SIZE, Record, detect_compression, read_records
-from beam_tfrecord.writing.statistics import ImageFacts, ShardStatistics, merge_statistics
 
 MAX_RECORDS = 20_000
 MAX_BYTES = 256 << 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from beam_tfrecord.public_text import public_text
+from beam_tfrecord.core.public_text import public_text
 
 MAX_TEXT = 160  # characters of a text that are shown; the rest is in its tooltip
 MAX_TITLE = 400  # characters of a tooltip

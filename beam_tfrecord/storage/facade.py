@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from beam_tfrecord.elements import Member
+from beam_tfrecord.core.elements import Member
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.manifests.base import FileInfo
-from beam_tfrecord.run_config import RunConfig
+from beam_tfrecord.options.run_config import RunConfig
 from beam_tfrecord.storage.faults import MissingFileError, UnreadableFileError
 from beam_tfrecord.storage.local import LocalStore
 from beam_tfrecord.storage.retry import StorageCounters
@@ -19,7 +19,7 @@ from beam_tfrecord.storage.stores import StorageOptions, Store
 from beam_tfrecord.storage.uris import join, scheme_of
 
 if TYPE_CHECKING:
-    from beam_tfrecord.manifests.archive_members import UnpackedArchives
+    from beam_tfrecord.manifests.archives.members import UnpackedArchives
 
 
 class Storage:
@@ -180,7 +180,7 @@ class Storage:
         return store
 
     def _read_member(self, member: Member, max_bytes: int | None) -> bytes:
-        from beam_tfrecord.manifests.archive_members import read_member, shared_archives
+        from beam_tfrecord.manifests.archives.members import read_member, shared_archives
 
         if self._archives is None:
             self._archives = shared_archives()

@@ -13,11 +13,14 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
-from beam_tfrecord.elements import ShardInfo
+from beam_tfrecord.conversion.job import Job, plan_job
+from beam_tfrecord.conversion.planning.blocks import REJECTS, unpack_block
+from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.conversion.writing.crew import threads_for
+from beam_tfrecord.conversion.writing.shards import ShardWriter
+from beam_tfrecord.conversion.writing.staging import staging_folder
+from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.job import Job, plan_job
-from beam_tfrecord.planning.blocks import REJECTS, unpack_block
-from beam_tfrecord.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.publishing.final_names import StagedFile
 from beam_tfrecord.publishing.publish import publish_dataset
 from beam_tfrecord.publishing.summary import Summary
@@ -26,9 +29,6 @@ from beam_tfrecord.tfrecord import read_records
 from beam_tfrecord.transforms.counters import EngineProgress, RetryCounts, count_shard
 from beam_tfrecord.transforms.planning import PlaceEntries, ShardKey
 from beam_tfrecord.transforms.reading import ReadBlocks
-from beam_tfrecord.writing.crew import threads_for
-from beam_tfrecord.writing.shards import ShardWriter
-from beam_tfrecord.writing.staging import staging_folder
 
 CRC_CHUNK = 1 << 20
 _COMPRESSION = {

@@ -7,10 +7,10 @@ from typing import Any
 
 from apache_beam.metrics import Metrics
 
-from beam_tfrecord.elements import ShardInfo
+from beam_tfrecord.conversion.writing.progress import PROGRESS, Progress
+from beam_tfrecord.conversion.writing.timing import WorkTimes
+from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.writing.progress import PROGRESS, Progress
-from beam_tfrecord.writing.timing import WorkTimes
 
 NAMESPACE = "beam_tfrecord"
 

@@ -6,7 +6,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
 
 from beam_tfrecord.errors import ConfigError, JobError
-from beam_tfrecord.option_values import parse_flag
+from beam_tfrecord.options.values import parse_flag
 
 
 def read_dry_run(options: PipelineOptions) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import apache_beam as beam
 from apache_beam.transforms.display import DisplayDataItem
 
-from beam_tfrecord.elements import ShardInfo
-from beam_tfrecord.job import Job
-from beam_tfrecord.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.conversion.job import Job
+from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.publishing.publish import publish_dataset
 from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage, public_uri

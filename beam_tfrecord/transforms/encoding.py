@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import apache_beam as beam
 
 from beam_tfrecord.annotations.base import Schema
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.elements import Entry, Finding, RejectedRow
+from beam_tfrecord.conversion.writing.records import STAGE, RecordEncoder
+from beam_tfrecord.core.elements import Entry, Finding, RejectedRow
 from beam_tfrecord.errors import ElementError
 from beam_tfrecord.images.memory import keep_large_buffers
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.counters import RetryCounts
-from beam_tfrecord.writing.records import STAGE, RecordEncoder
 
 RECORDS, REJECTS = "records", "rejects"
 

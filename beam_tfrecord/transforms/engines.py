@@ -17,8 +17,8 @@ from apache_beam.options.pipeline_options import (
     WorkerOptions,
 )
 
-from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.errors import ConfigError, nearest
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import is_absolute, scheme_of
 from beam_tfrecord.transforms.dataflow import check_folder, is_dry_run, template_of
 

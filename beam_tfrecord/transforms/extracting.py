@@ -8,16 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 import apache_beam as beam
 from apache_beam.metrics import Metrics
 
+from beam_tfrecord.conversion.helpers import available_cores
+from beam_tfrecord.conversion.writing.progress import PROGRESS
 from beam_tfrecord.datasets.facts import DatasetFacts
-from beam_tfrecord.extracting.dataset import Extraction, finish
-from beam_tfrecord.extracting.layout import Layout
-from beam_tfrecord.extracting.paths import ImagePaths, clashing_paths
-from beam_tfrecord.extracting.records import RecordExtractor
-from beam_tfrecord.extracting.shards import ShardExtract, ShardExtractor, ShardToExtract, wanted_paths
-from beam_tfrecord.helpers import available_cores
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.storage import Storage, scheme_of
-from beam_tfrecord.writing.progress import PROGRESS
+from beam_tfrecord.tools.extracting.dataset import Extraction, finish
+from beam_tfrecord.tools.extracting.layout import Layout
+from beam_tfrecord.tools.extracting.paths import ImagePaths, clashing_paths
+from beam_tfrecord.tools.extracting.records import RecordExtractor
+from beam_tfrecord.tools.extracting.shards import ShardExtract, ShardExtractor, ShardToExtract, wanted_paths
 
 NAMESPACE = "beam_tfrecord"
 REMOTE_THREADS = 32  # each waits for an answer of the store most of the time
@@ -53,11 +53,12 @@ class _ExtractShard(beam.DoFn):
 
 
 class ExtractDataset(beam.PTransform):
-    """Extracts files of records: PBegin -> PCollection of one :class:`~beam_tfrecord.extracting.dataset.Extraction`.
+    """Extracts files of records: PBegin -> PCollection of one
+    :class:`~beam_tfrecord.tools.extracting.dataset.Extraction`.
 
-    shards: what :func:`beam_tfrecord.extracting.dataset.shards_to_extract` gave. layout, facts: what is known of the
-    records; None when nothing tells. output: an empty folder. A fault is a value, never an exception; StorageError is
-    raised when a place cannot be used at all.
+    shards: what :func:`beam_tfrecord.tools.extracting.dataset.shards_to_extract` gave. layout, facts: what is known of
+    the records; None when nothing tells. output: an empty folder. A fault is a value, never an exception; StorageError
+    is raised when a place cannot be used at all.
     """
 
     def __init__(

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 
 import apache_beam as beam
 
-from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.conversion.planning.block_reading import Block
+from beam_tfrecord.conversion.planning.blocks import pack_block, unpack_block
+from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan, plan_dataset
+from beam_tfrecord.conversion.planning.mask_depth import deep_kinds
+from beam_tfrecord.conversion.planning.survey import SKETCH_LIMIT, Survey, merge_surveys
 from beam_tfrecord.manifests.base import Source
-from beam_tfrecord.planning.block_reading import Block
-from beam_tfrecord.planning.blocks import pack_block, unpack_block
-from beam_tfrecord.planning.dataset_plan import DatasetPlan, plan_dataset
-from beam_tfrecord.planning.mask_depth import deep_kinds
-from beam_tfrecord.planning.survey import SKETCH_LIMIT, Survey, merge_surveys
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.counters import RetryCounts
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import apache_beam as beam
 
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.elements import Entry, RejectedRow
-from beam_tfrecord.helpers import helpers_wanted
+from beam_tfrecord.conversion.helpers import helpers_wanted
+from beam_tfrecord.conversion.planning.block_reading import Block, NumberedPiece, read_entries
+from beam_tfrecord.conversion.planning.helped_reading import read_blocks
+from beam_tfrecord.core.elements import Entry, RejectedRow
 from beam_tfrecord.manifests import FORMATS
 from beam_tfrecord.manifests.base import Files, Ignored, Source
-from beam_tfrecord.planning.block_reading import Block, NumberedPiece, read_entries
-from beam_tfrecord.planning.helped_reading import read_blocks
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.counters import RetryCounts
 
@@ -82,7 +82,8 @@ class SplitManifests(beam.PTransform):
 class ReadManifest(beam.PTransform):
     """Entries of all inputs: PBegin -> PCollection[Entry | RejectedRow].
 
-    A row that cannot become an entry comes out as a :class:`~beam_tfrecord.elements.RejectedRow`: nothing is dropped.
+    A row that cannot become an entry comes out as a :class:`~beam_tfrecord.core.elements.RejectedRow`: nothing is
+    dropped.
     Raises ConfigError or ManifestError when it is made, for inputs that cannot be read at all.
     """
 

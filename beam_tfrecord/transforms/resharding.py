@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 import apache_beam as beam
 from apache_beam.metrics import Metrics
 
-from beam_tfrecord.elements import ShardInfo
+from beam_tfrecord.conversion.writing.progress import PROGRESS
+from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.images.memory import keep_large_buffers
-from beam_tfrecord.resharding.job import ReshardJob, counted, plan_targets
-from beam_tfrecord.resharding.publishing import publish_result
-from beam_tfrecord.resharding.ranges import SourceFile, Target
-from beam_tfrecord.resharding.shards import write_target
-from beam_tfrecord.resharding.source_records import count_records
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.tools.resharding.job import ReshardJob, counted, plan_targets
+from beam_tfrecord.tools.resharding.publishing import publish_result
+from beam_tfrecord.tools.resharding.ranges import SourceFile, Target
+from beam_tfrecord.tools.resharding.shards import write_target
+from beam_tfrecord.tools.resharding.source_records import count_records
 from beam_tfrecord.transforms.counters import count_shard
-from beam_tfrecord.writing.progress import PROGRESS
 
 NAMESPACE = "beam_tfrecord"
 PUBLISHED = "published_"  # starts the name of the counter of a split
@@ -81,8 +81,9 @@ class _Publish(beam.DoFn):
 class ReshardDataset(beam.PTransform):
     """Writes datasets anew: PBegin -> PCollection of one :class:`Resharded`.
 
-    job: what :func:`beam_tfrecord.resharding.job.prepare_job` made, the output folder cleared. Raises DatasetError for
-    a damaged input.
+    job: what :func:`beam_tfrecord.tools.resharding.job.prepare_job` made, the output folder cleared. Raises
+    DatasetError
+    for a damaged input.
     """
 
     def __init__(self, job: ReshardJob, storage: Storage | None = None) -> None:

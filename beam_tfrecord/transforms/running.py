@@ -26,8 +26,9 @@ from apache_beam.pipeline import Pipeline
 from apache_beam.runners.runner import PipelineResult
 
 from beam_tfrecord import errors
-from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.conversion.writing.progress import PROGRESS, Progress
 from beam_tfrecord.errors import ConfigError, JobError
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.transforms.counters import NAMESPACE
 from beam_tfrecord.transforms.dataflow import (
     check_login,
@@ -38,7 +39,6 @@ from beam_tfrecord.transforms.dataflow import (
     runs_nothing,
 )
 from beam_tfrecord.transforms.engines import Engine, check_engine, find_engine, works_in_launcher
-from beam_tfrecord.writing.progress import PROGRESS, Progress
 
 BeamFlags: TypeAlias = Sequence[str] | PipelineOptions  # as they are given: flags, or options made of them
 POLL_SECONDS = 5.0  # between questions to an engine for its counters

@@ -10,15 +10,22 @@ from apache_beam.transforms.display import DisplayDataItem
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.elements import ShardInfo
+from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.conversion.writing.crew import (
+    ShardCrew,
+    ShardTask,
+    WriteShard,
+    WrittenShard,
+    helpers_for,
+    threads_for,
+)
+from beam_tfrecord.conversion.writing.progress import PROGRESS
+from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.images.memory import keep_large_buffers
-from beam_tfrecord.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage, public_uri
 from beam_tfrecord.transforms.counters import EngineProgress, RetryCounts, count_items, count_shard
 from beam_tfrecord.transforms.planning import ShardKey
-from beam_tfrecord.writing.crew import ShardCrew, ShardTask, WriteShard, WrittenShard, helpers_for, threads_for
-from beam_tfrecord.writing.progress import PROGRESS
 
 
 class _WriteShards(beam.DoFn):

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 
 import apache_beam as beam
 
+from beam_tfrecord.conversion.helpers import available_cores
+from beam_tfrecord.conversion.writing.progress import PROGRESS
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.shard_files import FoundFiles, ShardFile
-from beam_tfrecord.helpers import available_cores
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.tools.verifying import ShardChecker, ShardReport, Verdict, judge_dataset
+from beam_tfrecord.tools.verifying.decoders import AUTO, choose_decoder, make_decoder, stated_max_pixels
+from beam_tfrecord.tools.verifying.records import RecordRules
 from beam_tfrecord.transforms.counters import RetryCounts, count
-from beam_tfrecord.verifying import ShardChecker, ShardReport, Verdict, judge_dataset
-from beam_tfrecord.verifying.decoders import AUTO, choose_decoder, make_decoder, stated_max_pixels
-from beam_tfrecord.verifying.records import RecordRules
-from beam_tfrecord.writing.progress import PROGRESS
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class _Judge(beam.DoFn):
 
 
 class VerifyDataset(beam.PTransform):
-    """Checks files of records: PBegin -> PCollection of one :class:`~beam_tfrecord.verifying.Verdict`.
+    """Checks files of records: PBegin -> PCollection of one :class:`~beam_tfrecord.tools.verifying.Verdict`.
 
     found: what :func:`beam_tfrecord.datasets.shard_files.find_files` found at a place. A fault is a value, never an
     exception; StorageError is raised when a place cannot be used at all.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from beam_tfrecord.errors import CHANGE_REASONS, REJECT_CODES, WARNING_CODES
-from beam_tfrecord.verifying.faults import FAULT_CODES
+from beam_tfrecord.tools.verifying.faults import FAULT_CODES
 from tests.conftest import ROOT
 from tests.docs.provoked import Messages, provoke
 

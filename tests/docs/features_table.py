@@ -9,7 +9,7 @@ from beam_tfrecord.annotations import KINDS
 from beam_tfrecord.annotations.base import Schema, Vocabulary
 from beam_tfrecord.annotations.keys import feature_keys
 from beam_tfrecord.annotations.objects import ATTRIBUTES
-from beam_tfrecord.writing.records import record_specs
+from beam_tfrecord.conversion.writing.records import record_specs
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "output.md"

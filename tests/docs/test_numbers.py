@@ -7,14 +7,14 @@ import re
 import pytest
 
 from beam_tfrecord.annotations import box_rules
-from beam_tfrecord.config import ImagePolicy, OutputConfig, RunConfig, ShardConfig
+from beam_tfrecord.conversion.planning import block_reading, helped_reading, survey
+from beam_tfrecord.conversion.writing import crew
 from beam_tfrecord.images import jpeg, safety
-from beam_tfrecord.packing import measuring
-from beam_tfrecord.planning import block_reading, helped_reading, survey
+from beam_tfrecord.options.config import ImagePolicy, OutputConfig, RunConfig, ShardConfig
 from beam_tfrecord.publishing import repeated_hashes
 from beam_tfrecord.reading import loader
 from beam_tfrecord.storage import gcs_login, retry, uploads, web, web_faults
-from beam_tfrecord.writing import crew
+from beam_tfrecord.tools.packing import measuring
 from tests.conftest import ROOT
 
 MIB = 2**20

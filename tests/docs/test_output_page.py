@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from beam_tfrecord import convert
-from beam_tfrecord.config import option_fields
+from beam_tfrecord.options.config import option_fields
 from tests.conftest import ROOT
 from tests.docs.features_table import PAGE, with_table
 from tests.docs.places import boxes_csv

@@ -16,7 +16,7 @@ from PIL import Image
 
 from beam_tfrecord import convert
 from beam_tfrecord.annotations.base import Feature
-from beam_tfrecord.example import encode_example
+from beam_tfrecord.tfrecord.example import encode_example
 from pipelines.main import main
 from tests.annotation_tools import write
 from tests.end_to_end.datasets import conversion, records, shard_bytes

@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from beam_tfrecord import convert, helpers, register_kind, shared_work
+from beam_tfrecord import convert, register_kind
 from beam_tfrecord.annotations import _KINDS
 from beam_tfrecord.annotations.captions import CaptionsKind
+from beam_tfrecord.conversion import helpers, shared_work
+from beam_tfrecord.conversion.planning.head_start import HEAD_ITEMS
+from beam_tfrecord.conversion.planning.helped_reading import HELPED_ITEMS
+from beam_tfrecord.conversion.writing import shards
+from beam_tfrecord.conversion.writing.progress import PROGRESS
 from beam_tfrecord.errors import ManifestError
-from beam_tfrecord.planning.head_start import HEAD_ITEMS
-from beam_tfrecord.planning.helped_reading import HELPED_ITEMS
-from beam_tfrecord.writing import shards
-from beam_tfrecord.writing.progress import PROGRESS
 from pipelines.convert import main
 from tests.end_to_end.datasets import converted, shard_bytes
 from tests.engines import COLLECTIONS, Files, converted_on, differing
@@ -58,7 +59,7 @@ def test_helpers_make_the_files_that_one_process_makes(
 ) -> None:
     # So little is to do that all of it would be done here before a helper takes anything.
     monkeypatch.setattr(shared_work.Crew, "_waiting_task", lambda crew: None)
-    monkeypatch.setattr("beam_tfrecord.writing.crew.is_even", lambda plan, processes: True)
+    monkeypatch.setattr("beam_tfrecord.conversion.writing.crew.is_even", lambda plan, processes: True)
     shards = {} if kind == "shapes" else {"num_shards": 4}
     alone = converted_on(None, tmp_path, kind, processes=1, **shards)
     assert not helped
@@ -114,7 +115,7 @@ def test_every_row_is_told_to_the_progress_wherever_it_is_written(
     tmp_path: Path, helped: list[str], whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_work.Crew, "_waiting_task", lambda crew: None)  # as above
-    monkeypatch.setattr("beam_tfrecord.writing.crew.is_even", lambda plan, processes: whole)
+    monkeypatch.setattr("beam_tfrecord.conversion.writing.crew.is_even", lambda plan, processes: whole)
     source, options = COLLECTIONS["shapes"](tmp_path / "in")
     PROGRESS.reset()
     converted(source, tmp_path / "out", processes=2, **options)

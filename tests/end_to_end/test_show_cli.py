@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from beam_tfrecord.example import encode_example
+from beam_tfrecord.tfrecord.example import encode_example
 from pipelines.main import main
 from tests.handmade import Handmade, picture_record, small_dataset, texts, whole, write_shard
 

@@ -157,7 +157,7 @@ def test_the_help_of_a_command_fits_two_screens_and_ends_in_examples(
 
 
 def test_the_whole_help_tells_every_option_with_its_default(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    from beam_tfrecord.config import option_fields
+    from beam_tfrecord.options.config import option_fields
     from pipelines.options import COMMON, SECTION_TITLES, default_text
 
     monkeypatch.setenv("COLUMNS", "100")

@@ -20,16 +20,16 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import beam_tfrecord
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.elements import Finding
-from beam_tfrecord.job import clear_output, prepare_job
-from beam_tfrecord.planning.arranging import Placed
+from beam_tfrecord.conversion.job import clear_output, prepare_job
+from beam_tfrecord.conversion.planning.arranging import Placed
+from beam_tfrecord.conversion.writing.staged_file import Outcome, StagedShardFile
+from beam_tfrecord.conversion.writing.staging import staged_shard
+from beam_tfrecord.conversion.writing.statistics import ShardStatistics
+from beam_tfrecord.core.elements import Finding
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import RetryPolicy, Storage, StorageOptions
 from beam_tfrecord.transforms.dataset import ConvertDataset
 from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
-from beam_tfrecord.writing.staged_file import Outcome, StagedShardFile
-from beam_tfrecord.writing.staging import staged_shard
-from beam_tfrecord.writing.statistics import ShardStatistics
 from tests.conftest import ROOT
 from tests.emulators import Emulator
 from tests.fault_proxy import FaultProxy, fault_proxy

@@ -25,8 +25,8 @@ from apache_beam.runners.dataflow import dataflow_runner
 from google.auth.credentials import AnonymousCredentials
 from google.cloud.storage import Bucket, Client
 
+from beam_tfrecord.conversion.writing.progress import PROGRESS
 from beam_tfrecord.transforms import running
-from beam_tfrecord.writing.progress import PROGRESS
 from pipelines import flex_template
 from pipelines.convert import main
 from tests.conftest import ROOT

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.errors import ConfigError
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.transforms.engines import check_engine, find_engine, works_in_launcher
 from beam_tfrecord.transforms.running import make_options
 

@@ -12,8 +12,8 @@ import pytest
 from apache_beam.transforms.display import DisplayData
 
 from beam_tfrecord import ConvertDataset, prepare
-from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.datasets.shard_files import find_files
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.shards import WriteShards
 from beam_tfrecord.transforms.verifying import VerifyDataset

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from beam_tfrecord.planning import survey as survey_module
-from beam_tfrecord.planning.survey import HashSketch, Survey, merge_surveys
+from beam_tfrecord.conversion.planning import survey as survey_module
+from beam_tfrecord.conversion.planning.survey import HashSketch, Survey, merge_surveys
 from beam_tfrecord.transforms import planning
 from beam_tfrecord.transforms.planning import CombineSurveys
 

@@ -11,9 +11,9 @@ from apache_beam.testing.util import assert_that
 from beam_tfrecord.datasets.shard_files import find_files
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.tools.verifying.dataset import verdict_from_json
 from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
 from beam_tfrecord.transforms.verifying import VerifyDataset, VerifyOptions
-from beam_tfrecord.verifying.dataset import verdict_from_json
 from tests.handmade import small_dataset
 from tests.verifying_tools import verdict_of
 
@@ -45,7 +45,7 @@ def test_a_decoder_that_is_not_installed_ends_the_job_with_the_cure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dataset = small_dataset(tmp_path)
-    monkeypatch.setattr("beam_tfrecord.verifying.decoders.has_tensorflow", lambda: False)
+    monkeypatch.setattr("beam_tfrecord.tools.verifying.decoders.has_tensorflow", lambda: False)
     pipeline = make_pipeline(make_options([]))
     _ = pipeline | VerifyDataset(find_files([str(dataset.folder)], Storage()), VerifyOptions("tensorflow"))
     with pytest.raises(ConfigError, match="--decoder pillow"):

@@ -6,12 +6,12 @@ import random
 import pytest
 
 from beam_tfrecord.annotations.label import LabelKind
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.elements import Entry
+from beam_tfrecord.conversion.planning.arranging import DuplicateRule, Placed, arrange
+from beam_tfrecord.conversion.planning.blocks import BlockItem, pack_entry, unpack_entry
+from beam_tfrecord.core.elements import Entry
+from beam_tfrecord.core.splits import order_hash
 from beam_tfrecord.errors import ManifestError
-from beam_tfrecord.planning.arranging import DuplicateRule, Placed, arrange
-from beam_tfrecord.planning.blocks import BlockItem, pack_entry, unpack_entry
-from beam_tfrecord.splits import order_hash
+from beam_tfrecord.options.config import ConvertConfig
 
 CONFIG = ConvertConfig.from_options({"input": "in", "output": "out"})
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from beam_tfrecord.annotations.base import Schema, Vocabulary
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.job import MANY_ROWS, find_long_source, prepare_job
-from beam_tfrecord.planning.dataset_plan import DatasetPlan, SplitPlan
-from beam_tfrecord.planning.survey import SizeSample, Survey
+from beam_tfrecord.conversion.job import MANY_ROWS, find_long_source, prepare_job
+from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan, SplitPlan
+from beam_tfrecord.conversion.planning.survey import SizeSample, Survey
+from beam_tfrecord.conversion.writing.crew import REMOTE_THREADS, helpers_for, is_even, threads_for
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.writing.crew import REMOTE_THREADS, helpers_for, is_even, threads_for
 from tests.samples import class_folders, write_files
 
 
@@ -35,7 +35,7 @@ def plan(rows: int = 5000, record_bytes: float = 15_000, shards: int = 16, place
 
 @pytest.fixture(autouse=True)
 def four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beam_tfrecord.writing.crew.available_cores", lambda: 4)
+    monkeypatch.setattr("beam_tfrecord.conversion.writing.crew.available_cores", lambda: 4)
 
 
 def test_many_small_images_on_this_machine_get_a_process_for_each_core() -> None:

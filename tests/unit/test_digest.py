@@ -11,7 +11,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_tfrecord.writing.digest import Digest, bars, bin_of, digest_of, digest_of_array, merge_digests, next_edge
+from beam_tfrecord.conversion.writing.digest import (
+    Digest,
+    bars,
+    bin_of,
+    digest_of,
+    digest_of_array,
+    merge_digests,
+    next_edge,
+)
 
 NUMBERS = st.lists(st.integers(0, 10**12), max_size=60)
 SMALL_NUMBERS = st.lists(st.integers(0, 3000), min_size=1, max_size=60)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beam_tfrecord.annotations.base import Feature
-from beam_tfrecord.example import (
+from beam_tfrecord.tfrecord.example import (
     decode_example,
     decode_sequence_example,
     encode_example,
@@ -271,7 +271,7 @@ def test_neither_direction_imports_tensorflow_nor_clashes_with_it() -> None:
     script = """
 import sys
 from beam_tfrecord.annotations.base import Feature
-from beam_tfrecord.example import decode_example, encode_example
+from beam_tfrecord.tfrecord.example import decode_example, encode_example
 data = encode_example({"k": Feature("int64", [5])})
 assert decode_example(data)["k"].values == [5]
 assert "tensorflow" not in sys.modules

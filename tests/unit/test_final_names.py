@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.publishing.final_names import NamedShard, StagedFile, is_published, name_shards, publish_files
 from beam_tfrecord.storage import Storage
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
-from beam_tfrecord.geometry import PixelFrame
+from beam_tfrecord.core.geometry import PixelFrame
 
 
 def turned(orientation: int, width: int, height: int) -> PixelFrame:

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from beam_tfrecord import helpers
-from beam_tfrecord.config import ConvertConfig
+from beam_tfrecord.conversion import helpers
+from beam_tfrecord.conversion.job import prepare_job
+from beam_tfrecord.conversion.planning import head_start as module
+from beam_tfrecord.conversion.planning.block_reading import NumberedPiece
+from beam_tfrecord.conversion.planning.blocks import BlockItem, unpack_block
+from beam_tfrecord.conversion.planning.head_start import ReadHead, head_of, head_start
+from beam_tfrecord.conversion.planning.helped_reading import read_blocks
+from beam_tfrecord.conversion.planning.survey import merge_surveys
 from beam_tfrecord.errors import ManifestError
-from beam_tfrecord.job import prepare_job
 from beam_tfrecord.manifests.base import Piece, Source
-from beam_tfrecord.planning import head_start as module
-from beam_tfrecord.planning.block_reading import NumberedPiece
-from beam_tfrecord.planning.blocks import BlockItem, unpack_block
-from beam_tfrecord.planning.head_start import ReadHead, head_of, head_start
-from beam_tfrecord.planning.helped_reading import read_blocks
-from beam_tfrecord.planning.survey import merge_surveys
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage
 from tests.samples import class_folders, write_files
 
@@ -62,7 +62,7 @@ def test_rows_of_the_head_and_behind_it_are_all_rows(
     head = ReadHead(config, STORAGE)(3, numbered.piece.source)
     assert head.passed.count == min(limit, ROWS)
     assert head.is_all == (limit > ROWS)
-    monkeypatch.setattr("beam_tfrecord.planning.helped_reading.head_of", lambda asked: head)
+    monkeypatch.setattr("beam_tfrecord.conversion.planning.helped_reading.head_of", lambda asked: head)
     assert read(numbered, config, 1) == read(numbered, config, 0)
 
 
@@ -98,7 +98,7 @@ def test_a_source_that_was_changed_in_between_is_read_as_it_is_now(
     else:
         del lines[100:]
     (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
-    monkeypatch.setattr("beam_tfrecord.planning.helped_reading.head_of", lambda asked: head)
+    monkeypatch.setattr("beam_tfrecord.conversion.planning.helped_reading.head_of", lambda asked: head)
     items, rows = read(numbered, config, 1)
     assert (items, rows) == read(numbered, config, 0)
     assert rows == len(lines) - 1

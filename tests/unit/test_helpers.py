@@ -12,10 +12,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from beam_tfrecord import helpers
+from beam_tfrecord.conversion import helpers
+from beam_tfrecord.conversion.helpers import Helper, Tell, close_all, helpers_wanted, start_in_advance
+from beam_tfrecord.conversion.shared_work import Crew, Errand, HelperPool
 from beam_tfrecord.errors import ConfigError, JobError
-from beam_tfrecord.helpers import Helper, Tell, close_all, helpers_wanted, start_in_advance
-from beam_tfrecord.shared_work import Crew, Errand, HelperPool
 
 
 @pytest.fixture(autouse=True)
@@ -177,20 +177,20 @@ def test_a_failure_in_a_helper_ends_the_crew() -> None:
 
 
 def test_helpers_started_in_advance_have_imported_what_is_needed() -> None:
-    start_in_advance(1, ["beam_tfrecord.planning.block_reading"])
+    start_in_advance(1, ["beam_tfrecord.conversion.planning.block_reading"])
     assert len(helpers._WAITING) == 1
     crew: Crew[tuple[str, ...], list[str]] = Crew(modules_loaded, lambda names: [], 1)
-    names = ("beam_tfrecord.planning.block_reading", "apache_beam", "tensorflow", "pandas", "pyarrow")
+    names = ("beam_tfrecord.conversion.planning.block_reading", "apache_beam", "tensorflow", "pandas", "pyarrow")
     found = list(crew.take(names))
     wait_until_taken(crew)
-    assert [*found, *crew.finish()] == [["beam_tfrecord.planning.block_reading"]]
+    assert [*found, *crew.finish()] == [["beam_tfrecord.conversion.planning.block_reading"]]
 
 
 def test_a_helper_ends_with_the_process_that_started_it_even_when_that_is_killed(tmp_path: Path) -> None:
     marker = tmp_path / "pid"
     program = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "from beam_tfrecord.helpers import Helper\n"
+        "from beam_tfrecord.conversion.helpers import Helper\n"
         "import test_helpers\n"
         f"helper = Helper(); helper.begin(test_helpers.{sleeping.__name__}); helper.call(({str(marker)!r},), print)"
     )

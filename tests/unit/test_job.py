@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.job import MANY_ROWS, SHORT_ROW, find_long_source, prepare_job
+from beam_tfrecord.conversion.job import MANY_ROWS, SHORT_ROW, find_long_source, prepare_job
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage
 from tests.docs import places
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_tfrecord.elements import ShardInfo
+from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.publishing.leaks import find_copies
 from beam_tfrecord.publishing.repeated_hashes import repeated_hashes
 from beam_tfrecord.storage import Storage

@@ -16,10 +16,8 @@ from PIL import Image
 
 from beam_tfrecord.annotations.base import Feature, FeatureSpec, Schema, Vocabulary
 from beam_tfrecord.annotations.keys import feature_keys
-from beam_tfrecord.elements import Finding
-from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.example import encode_example, encode_sequence_example
-from beam_tfrecord.metadata import (
+from beam_tfrecord.core.elements import Finding
+from beam_tfrecord.datasets.metadata import (
     DatasetDescription,
     PublishedShard,
     dataset_files,
@@ -33,8 +31,10 @@ from beam_tfrecord.metadata import (
     tfds_name,
     tfds_notes,
 )
-from beam_tfrecord.metadata.labels import label_line, name_of_line
+from beam_tfrecord.datasets.metadata.labels import label_line, name_of_line
+from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.tfrecord import RecordWriter, shard_name
+from beam_tfrecord.tfrecord.example import encode_example, encode_sequence_example
 
 PRESETS = ("imagenet", "od", "tfds", "simple")
 CATS_AND_DOGS = Vocabulary(("cat", "dog"))

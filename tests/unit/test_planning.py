@@ -14,14 +14,10 @@ from beam_tfrecord.annotations.boxes import Objects
 from beam_tfrecord.annotations.label import Label, LabelKind
 from beam_tfrecord.annotations.objects import Box, Object
 from beam_tfrecord.annotations.semantic_mask import SemanticMaskKind
-from beam_tfrecord.config import ConvertConfig, ShardConfig
-from beam_tfrecord.elements import Entry, Finding, Frame, Member, RejectedRow
-from beam_tfrecord.errors import ConfigError, ManifestError
-from beam_tfrecord.manifests.base import Source
-from beam_tfrecord.planning.blocks import REJECTS, BlockItem, pack_entry, unpack_entry
-from beam_tfrecord.planning.dataset_plan import DatasetPlan, plan_dataset, plan_shard_counts, plan_vocabulary
-from beam_tfrecord.planning.mask_depth import deep_kinds
-from beam_tfrecord.planning.survey import (
+from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, pack_entry, unpack_entry
+from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan, plan_dataset, plan_shard_counts, plan_vocabulary
+from beam_tfrecord.conversion.planning.mask_depth import deep_kinds
+from beam_tfrecord.conversion.planning.survey import (
     SAMPLE_SIZE,
     BlockBuilder,
     SizeSample,
@@ -29,6 +25,10 @@ from beam_tfrecord.planning.survey import (
     merge_surveys,
     natural_key,
 )
+from beam_tfrecord.core.elements import Entry, Finding, Frame, Member, RejectedRow
+from beam_tfrecord.errors import ConfigError, ManifestError
+from beam_tfrecord.manifests.base import Source
+from beam_tfrecord.options.config import ConvertConfig, ShardConfig
 from beam_tfrecord.storage import Storage
 from tests.samples import png, write_files
 

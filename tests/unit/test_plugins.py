@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.plugins import load_plugins, parse_modules
+from beam_tfrecord.options.config import ConvertConfig
+from beam_tfrecord.options.plugins import load_plugins, parse_modules
 
 
 def test_names_of_modules_are_parsed() -> None:

@@ -5,7 +5,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_tfrecord.showing.printable import printable, shortened, shown_bytes
+from beam_tfrecord.tools.showing.printable import printable, shortened, shown_bytes
 
 
 @given(st.text(st.characters(exclude_categories=[])))

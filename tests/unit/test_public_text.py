@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from beam_tfrecord.core.public_text import public_text
 from beam_tfrecord.errors import ConfigError, ImageError
-from beam_tfrecord.public_text import public_text
 
 
 @pytest.mark.parametrize(

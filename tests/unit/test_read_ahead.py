@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_tfrecord.writing.read_ahead import ordered_map, ordered_shared_map
+from beam_tfrecord.conversion.writing.read_ahead import ordered_map, ordered_shared_map
 
 
 @settings(max_examples=30, deadline=None)

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from beam_tfrecord.elements import Finding
+from beam_tfrecord.conversion.writing.statistics import ImageFacts, ShardStatistics, merge_statistics
+from beam_tfrecord.core.elements import Finding
 from beam_tfrecord.errors import CHANGE_REASONS, REJECT_CODES, WARNING_CODES
 from beam_tfrecord.report.dataset import Dataset, ScanNote
 from beam_tfrecord.report.page import page_values, render_page
 from beam_tfrecord.report.pictures import BoxMark, Picture, Pictures
 from beam_tfrecord.report.views import ContentReader
-from beam_tfrecord.writing.statistics import ImageFacts, ShardStatistics, merge_statistics
 
 EVIL = "<script>alert(1)</script>"
 NO_PICTURES = Pictures({}, (), {}, {})

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from beam_tfrecord.annotations.base import Feature
+from beam_tfrecord.conversion.writing.digest import digest_of
 from beam_tfrecord.datasets.record_view import view_record
-from beam_tfrecord.example import encode_example, encode_sequence_example
 from beam_tfrecord.report import text
 from beam_tfrecord.report.charts import Part, column_chart, histogram, nice_top, stacked_bar
 from beam_tfrecord.report.classes import class_balance
@@ -29,7 +29,7 @@ from beam_tfrecord.report.overlays import STYLE_COLOURS
 from beam_tfrecord.report.pictures import SHOWN_HEIGHT, SHOWN_WIDTH, draw_record
 from beam_tfrecord.report.thumbnails import SIZE, NoThumbnailError, make_thumbnail
 from beam_tfrecord.report.views import ContentReader, PictureView, guessed_reader
-from beam_tfrecord.writing.digest import digest_of
+from beam_tfrecord.tfrecord.example import encode_example, encode_sequence_example
 from tests.samples import draw_shape, jpeg, noise, painted_boxes, png, turned_jpeg
 
 WIDEST_DIGIT = 6.2  # pixels, of the 11 that the style sheet gives to labels of axes

@@ -22,13 +22,13 @@ FORBIDDEN_CALLS = {
 }
 FORBIDDEN_METHODS = {"extractall", "extract_all", "unpack_archive"}
 FORBIDDEN_MODULES = {"marshal", "shelve", "dill", "cloudpickle", "joblib", "subprocess", "code", "pty"}
-HELPERS = "beam_tfrecord/helpers.py"
+HELPERS = "beam_tfrecord/conversion/helpers.py"
 # What a job itself has packed: entries on their way between its steps, rows put aside in its own temporary file, and
 # what it and its helper processes tell each other over pipes.
-UNPICKLING = {"beam_tfrecord/planning/blocks.py", "beam_tfrecord/manifests/grouping.py", HELPERS}
+UNPICKLING = {"beam_tfrecord/conversion/planning/blocks.py", "beam_tfrecord/manifests/grouping.py", HELPERS}
 # Modules that a user names with --plugins; our own, by names that are written in the code.
 IMPORTING = {
-    *("beam_tfrecord/__init__.py", "beam_tfrecord/manifests/registry.py", "beam_tfrecord/plugins.py"),
+    *("beam_tfrecord/__init__.py", "beam_tfrecord/manifests/registry.py", "beam_tfrecord/options/plugins.py"),
     HELPERS,
     *("beam_tfrecord/images/formats.py", "pipelines/lean_import.py", "pipelines/main.py"),
 }
@@ -111,7 +111,7 @@ def test_what_security_md_names_is_there() -> None:
     assert len(tests) >= 8
     for name in tests:
         assert (ROOT / name).is_file(), name
-    from beam_tfrecord.config import option_fields
+    from beam_tfrecord.options.config import option_fields
     from pipelines.show import make_parser
 
     flags = {f"--{field.name}" for _, field in option_fields()} | {"--sheet"}

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_tfrecord.option_values import parse_ratios
-from beam_tfrecord.splits import order_hash, split_by_ratio, split_hash, split_thresholds, stratified_counts
+from beam_tfrecord.core.splits import order_hash, split_by_ratio, split_hash, split_thresholds, stratified_counts
+from beam_tfrecord.options.values import parse_ratios
 
 RATIOS = parse_ratios("train=0.7,validation=0.2,test=0.1")
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_tfrecord.writing.digest import Digest
-from beam_tfrecord.writing.statistics import (
+from beam_tfrecord.conversion.writing.digest import Digest
+from beam_tfrecord.conversion.writing.statistics import (
     MAX_SAMPLES,
     MAX_SIZES,
     MIN_SAMPLES,

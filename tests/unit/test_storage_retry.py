@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_tfrecord.config import RunConfig
 from beam_tfrecord.errors import StorageError
+from beam_tfrecord.options.config import RunConfig
 from beam_tfrecord.storage import RetryPolicy, Storage, StorageCounters, UnreadableFileError
 from beam_tfrecord.storage.faults import MissingFileError, TransientError
 from beam_tfrecord.storage.ranges import FIRST_WINDOW, LARGEST_WINDOW, buffered_ranges

@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 from PIL import Image
 
-from beam_tfrecord.planning.survey import SAMPLE_SIZE
-from beam_tfrecord.splits import order_hash
+from beam_tfrecord.conversion.planning.survey import SAMPLE_SIZE
+from beam_tfrecord.core.splits import order_hash
 from tests.annotation_tools import write
 from tests.end_to_end.datasets import converted, records
 from tests.end_to_end.reading.kinds import BOXES, KINDS

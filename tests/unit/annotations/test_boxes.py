@@ -11,8 +11,8 @@ from PIL import Image, ImageDraw, ImageOps
 from pycocotools import mask as coco
 
 from beam_tfrecord.annotations.boxes import BoxesKind, Objects
+from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import AnnotationError, ElementError
-from beam_tfrecord.geometry import PixelFrame
 from tests.annotation_tools import (
     UPRIGHT,
     Warnings,

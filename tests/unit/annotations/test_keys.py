@@ -4,7 +4,7 @@ import pytest
 
 from beam_tfrecord.annotations.keys import KEYS, PRESETS, feature_keys
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.option_values import parse_columns
+from beam_tfrecord.options.values import parse_columns
 
 OD_KEYS = {
     "encoded": "image/encoded",

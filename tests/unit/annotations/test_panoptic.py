@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from beam_tfrecord.annotations.panoptic import PanopticKind
+from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import AnnotationError
-from beam_tfrecord.geometry import PixelFrame
 from tests.annotation_tools import (
     make_placement,
     make_schema,

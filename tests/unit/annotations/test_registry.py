@@ -8,8 +8,8 @@ import pytest
 from beam_tfrecord import annotations
 from beam_tfrecord.annotations import KINDS, feature_keys, kinds_of, register_kind, schema_specs
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Schema
-from beam_tfrecord.config import ConvertConfig
 from beam_tfrecord.errors import ConfigError
+from beam_tfrecord.options.config import ConvertConfig
 from tests.annotation_tools import make_schema, parse, through_tensorflow
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from beam_tfrecord.annotations.base import Vocabulary
-from beam_tfrecord.config import ConvertConfig
-from beam_tfrecord.extracting.command import (
+from beam_tfrecord.options.config import ConvertConfig
+from beam_tfrecord.options.values import Column
+from beam_tfrecord.tools.extracting.command import (
     Told,
     arguments_file,
     command_line,
@@ -19,8 +20,7 @@ from beam_tfrecord.extracting.command import (
     told_vocabulary,
     undeclared_columns,
 )
-from beam_tfrecord.extracting.shards import ColumnUse
-from beam_tfrecord.option_values import Column
+from beam_tfrecord.tools.extracting.shards import ColumnUse
 from pipelines.convert import make_parser
 from pipelines.options import config_from
 

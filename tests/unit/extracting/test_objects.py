@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from beam_tfrecord.annotations import feature_keys
 from beam_tfrecord.annotations.base import Feature
 from beam_tfrecord.annotations.boxes import BoxesKind
-from beam_tfrecord.extracting.objects import objects_of, run_lengths
-from beam_tfrecord.extracting.values import UnextractableError
+from beam_tfrecord.tools.extracting.objects import objects_of, run_lengths
+from beam_tfrecord.tools.extracting.values import UnextractableError
 from tests.annotation_tools import make_placement, make_schema, parse, png, reference_mask, still
 
 OD, TFDS = feature_keys("od"), feature_keys("tfds")

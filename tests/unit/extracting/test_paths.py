@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_tfrecord.extracting.paths import ImagePaths, WantedPaths, clashing_paths, mask_path, safe_path
+from beam_tfrecord.tools.extracting.paths import ImagePaths, WantedPaths, clashing_paths, mask_path, safe_path
 
 A, B = b"picture a", b"picture b"
 

@@ -7,8 +7,8 @@ import pytest
 
 from beam_tfrecord.annotations import feature_keys
 from beam_tfrecord.annotations.base import Feature
-from beam_tfrecord.extracting.pictures import has_picture, picture_of, suffix_of
-from beam_tfrecord.extracting.values import UnextractableError
+from beam_tfrecord.tools.extracting.pictures import has_picture, picture_of, suffix_of
+from beam_tfrecord.tools.extracting.values import UnextractableError
 
 RAW = feature_keys("od", raw=True)
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from beam_tfrecord.annotations.base import Feature
 from beam_tfrecord.annotations.columns import ColumnsKind
-from beam_tfrecord.extracting.values import UnextractableError, cell_of, needed, optional_text, values_of
-from beam_tfrecord.metadata.text import json_line
+from beam_tfrecord.datasets.metadata.text import json_line
+from beam_tfrecord.tools.extracting.values import UnextractableError, cell_of, needed, optional_text, values_of
 from tests.annotation_tools import parse
 
 TYPES = {"int64": "int64", "float": "float", "bytes": "string"}

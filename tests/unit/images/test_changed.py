@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
-from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import convert_image
+from beam_tfrecord.options.config import ImagePolicy
 from tests import image_kinds as kinds
 from tests import image_samples as samples
 from tests.image_judge import by_pillow, by_tensorflow, code_of, pixels_of, psnr, warnings_of

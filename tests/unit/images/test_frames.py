@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import convert_frames, convert_image
+from beam_tfrecord.options.config import ImagePolicy
 from tests import image_samples as samples
 from tests.image_judge import pixels_of, psnr
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import convert_image, sniff
+from beam_tfrecord.options.config import ImagePolicy
 from tests import image_kinds as kinds
 from tests import image_samples as samples
 from tests.image_judge import by_pillow, pixels_of, psnr

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beam_tfrecord.config import ImagePolicy
+from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import ImageError
-from beam_tfrecord.geometry import PixelFrame
 from beam_tfrecord.images import StoredImage, convert_image
 from beam_tfrecord.images.quick_look import size_beyond_doubt
+from beam_tfrecord.options.config import ImagePolicy
 from tests import image_samples as samples
 from tests import odd_images
 from tests.image_judge import by_pillow, by_tensorflow, code_of, pixels_of, warnings_of

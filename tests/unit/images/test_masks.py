@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from beam_tfrecord.config import ImagePolicy
+from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import AnnotationError, ElementError, ImageError
-from beam_tfrecord.geometry import PixelFrame
 from beam_tfrecord.images import convert_image, convert_mask, encode_mask, place_mask, read_mask
 from beam_tfrecord.images.resize import plan_frame
+from beam_tfrecord.options.config import ImagePolicy
 from tests import image_samples as samples
 from tests.image_judge import by_tensorflow, pixels_of
 

@@ -10,10 +10,10 @@ from itertools import pairwise
 
 import pytest
 
-from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import convert_image
 from beam_tfrecord.images.quick_look import size_beyond_doubt
+from beam_tfrecord.options.config import ImagePolicy
 from tests import image_samples as samples
 from tests import odd_images
 from tests.fuzz_images import mutants

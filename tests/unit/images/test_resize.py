@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import convert_image
 from beam_tfrecord.images.resize import is_unchanged, plan_frame
+from beam_tfrecord.options.config import ImagePolicy
 from tests import image_samples as samples
 from tests.image_judge import by_pillow, pixels_of, psnr
 

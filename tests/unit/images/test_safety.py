@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
-from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import convert_frames, convert_image, keep_large_buffers
 from beam_tfrecord.images.safety import check_pixels, check_storable
+from beam_tfrecord.options.config import ImagePolicy
 from tests import image_kinds as kinds
 from tests import image_samples as samples
 
@@ -187,7 +187,7 @@ def test_another_process_gives_the_same_bytes() -> None:
     """No random numbers, hashes of objects or addresses decide anything."""
     code = (
         "import hashlib, sys\n"
-        "from beam_tfrecord.config import ImagePolicy\n"
+        "from beam_tfrecord.options.config import ImagePolicy\n"
         "from beam_tfrecord.errors import ImageError\n"
         "from beam_tfrecord.images import convert_image\n"
         "from tests.image_kinds import KINDS\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from beam_tfrecord.config import ImagePolicy
 from beam_tfrecord.errors import CHANGE_REASONS, REJECT_CODES, WARNING_CODES, ImageError
 from beam_tfrecord.images import convert_image
+from beam_tfrecord.options.config import ImagePolicy
 from tests.image_judge import pixels_of
 from tests.image_kinds import ALSO, KINDS
 from tests.image_table import COLUMNS, OTHERS, PAGE, actual, documented

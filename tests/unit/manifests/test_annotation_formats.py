@@ -10,11 +10,11 @@ from xml.sax.saxutils import escape
 import pytest
 
 from beam_tfrecord.manifests import siblings
-from beam_tfrecord.manifests.coco import CocoFormat
-from beam_tfrecord.manifests.openimages import OpenImagesFormat
-from beam_tfrecord.manifests.vertex import VertexFormat
-from beam_tfrecord.manifests.voc import VocFormat
-from beam_tfrecord.manifests.yolo import YoloFormat
+from beam_tfrecord.manifests.formats.coco import CocoFormat
+from beam_tfrecord.manifests.formats.openimages import OpenImagesFormat
+from beam_tfrecord.manifests.formats.vertex import VertexFormat
+from beam_tfrecord.manifests.formats.voc import VocFormat
+from beam_tfrecord.manifests.formats.yolo import YoloFormat
 from tests.annotation_tools import write
 from tests.contracts import ManifestFormatContract, Sample
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from beam_tfrecord.annotations import KINDS, kinds_of
 from beam_tfrecord.annotations.base import Feature
-from beam_tfrecord.elements import RejectedRow, Row
+from beam_tfrecord.core.elements import RejectedRow, Row
+from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import ElementError
-from beam_tfrecord.example import encode_example
-from beam_tfrecord.geometry import PixelFrame
-from beam_tfrecord.manifests.coco import CocoFormat
-from beam_tfrecord.manifests.vertex import VertexFormat
-from beam_tfrecord.manifests.voc_xml import fields_of_xml
-from beam_tfrecord.manifests.yolo_labels import LabelForm, parse_labels
+from beam_tfrecord.manifests.formats.coco import CocoFormat
+from beam_tfrecord.manifests.formats.vertex import VertexFormat
+from beam_tfrecord.manifests.formats.voc_xml import fields_of_xml
+from beam_tfrecord.manifests.formats.yolo_labels import LabelForm, parse_labels
+from beam_tfrecord.tfrecord.example import encode_example
 from tests.annotation_tools import make_placement, make_schema, parse, read_items, write
 
 SIZE = PixelFrame(40, 30, 20, 15, scale_x=0.5, scale_y=0.5)

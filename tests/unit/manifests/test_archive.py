@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from beam_tfrecord.elements import Member, Row
+from beam_tfrecord.core.elements import Member, Row
 from beam_tfrecord.errors import ManifestError
-from beam_tfrecord.manifests.archive import ArchiveFormat
-from beam_tfrecord.manifests.archive_files import RangedFiles
-from beam_tfrecord.manifests.archive_members import UnpackedArchives, member_uri, read_member
+from beam_tfrecord.manifests.archives.files import RangedFiles
+from beam_tfrecord.manifests.archives.members import UnpackedArchives, member_uri, read_member
+from beam_tfrecord.manifests.formats.archive import ArchiveFormat
 from tests.contracts import ManifestFormatContract, Sample, describe, ignored_in, read, rejects_of, rows_of
 from tests.local_files import LocalFiles
 

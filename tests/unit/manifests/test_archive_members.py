@@ -16,11 +16,12 @@ from typing import BinaryIO
 
 import pytest
 
-from beam_tfrecord.elements import Member
+from beam_tfrecord.core.elements import Member
 from beam_tfrecord.errors import ImageError, StorageError
-from beam_tfrecord.manifests import archive_members, archive_streams
-from beam_tfrecord.manifests.archive_members import UnpackedArchives, read_member, shared_archives
-from beam_tfrecord.manifests.archive_streams import BrokenStreamError, Unpacker, archive_kind, buffered
+from beam_tfrecord.manifests.archives import members as archive_members
+from beam_tfrecord.manifests.archives import streams as archive_streams
+from beam_tfrecord.manifests.archives.members import UnpackedArchives, read_member, shared_archives
+from beam_tfrecord.manifests.archives.streams import BrokenStreamError, Unpacker, archive_kind, buffered
 
 
 class Reader:

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from beam_tfrecord.annotations.boxes import BoxesKind
-from beam_tfrecord.elements import RejectedRow, Row
+from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import AnnotationError, ConfigError
 from beam_tfrecord.manifests.box_table import group_boxes
-from beam_tfrecord.manifests.roles import find_roles
+from beam_tfrecord.manifests.text.roles import find_roles
 from tests.annotation_tools import Warnings, make_config, parse
 
 HEADER = ("filename", "width", "height", "class", "xmin", "ymin", "xmax", "ymax")

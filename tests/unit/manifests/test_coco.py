@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from beam_tfrecord.annotations.boxes import BoxesKind
-from beam_tfrecord.config import ManifestConfig
-from beam_tfrecord.elements import Row
+from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import ManifestError
-from beam_tfrecord.manifests import grouping, json_stream
-from beam_tfrecord.manifests.coco import CocoFormat
-from beam_tfrecord.option_values import InputSpec
+from beam_tfrecord.manifests import grouping
+from beam_tfrecord.manifests.formats.coco import CocoFormat
+from beam_tfrecord.manifests.text import json_stream
+from beam_tfrecord.options.config import ManifestConfig
+from beam_tfrecord.options.values import InputSpec
 from tests.annotation_tools import parse, read_items, rejects, write
 from tests.local_files import LocalFiles
 

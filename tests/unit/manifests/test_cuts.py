@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_tfrecord.manifests.cuts import Cut, QuoteScanner, cut_text
+from beam_tfrecord.manifests.text.cuts import Cut, QuoteScanner, cut_text
 
 
 def rows_begin(text: str, delimiter: str, skip_spaces: bool) -> tuple[set[int], bool]:

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from beam_tfrecord.config import ManifestConfig
-from beam_tfrecord.elements import Member, Row
+from beam_tfrecord.core.elements import Member, Row
 from beam_tfrecord.errors import ConfigError, ImageError, ManifestError
 from beam_tfrecord.manifests import FORMATS, describe_inputs
-from beam_tfrecord.manifests.archive_files import RangedFiles
-from beam_tfrecord.manifests.archive_members import UnpackedArchives, read_member
+from beam_tfrecord.manifests.archives.files import RangedFiles
+from beam_tfrecord.manifests.archives.members import UnpackedArchives, read_member
+from beam_tfrecord.options.config import ManifestConfig
 from tests.local_files import LocalFiles
 from tests.unit.manifests.test_archive import KINDS, picture, zip_bytes
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_tfrecord.elements import Row
+from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests import detect_format
-from beam_tfrecord.manifests.extracted import ExtractedFormat, rank_of
+from beam_tfrecord.manifests.formats.extracted import ExtractedFormat, rank_of
 from tests.annotation_tools import read_items, rejects, write
 from tests.contracts import ManifestFormatContract, Sample
 from tests.local_files import LocalFiles

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from beam_tfrecord.config import ManifestConfig
-from beam_tfrecord.elements import RejectedRow, Row
+from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Piece
-from beam_tfrecord.manifests.folder import FolderFormat
+from beam_tfrecord.manifests.formats.folder import FolderFormat
 from beam_tfrecord.manifests.layout import find_layout
+from beam_tfrecord.options.config import ManifestConfig
 from tests.contracts import ManifestFormatContract, Sample, describe, ignored_in, read, rejects_of, rows_of
 from tests.local_files import LocalFiles
 from tests.samples import write_files

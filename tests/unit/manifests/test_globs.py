@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from beam_tfrecord.manifests import detect_format
-from beam_tfrecord.manifests.globs import GlobFormat
+from beam_tfrecord.manifests.formats.globs import GlobFormat
 from tests.contracts import ManifestFormatContract, Sample, describe, read, rows_of
 from tests.local_files import LocalFiles
 from tests.samples import write_files

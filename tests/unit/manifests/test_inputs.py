@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from beam_tfrecord.config import ManifestConfig
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests import FORMATS, describe_inputs
 from beam_tfrecord.manifests.base import FileInfo, Piece, Source
-from beam_tfrecord.option_values import InputSpec
+from beam_tfrecord.options.config import ManifestConfig
+from beam_tfrecord.options.values import InputSpec
 from tests.contracts import rows_of
 from tests.local_files import LocalFiles
 from tests.samples import write_files

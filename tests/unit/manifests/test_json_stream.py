@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_tfrecord.errors import ManifestError
-from beam_tfrecord.manifests import json_stream
-from beam_tfrecord.manifests.json_stream import iterate_members
+from beam_tfrecord.manifests.text import json_stream
+from beam_tfrecord.manifests.text.json_stream import iterate_members
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

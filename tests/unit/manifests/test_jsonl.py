@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from beam_tfrecord.errors import ConfigError, ManifestError
-from beam_tfrecord.manifests.jsonl import JsonlFormat
+from beam_tfrecord.manifests.formats.jsonl import JsonlFormat
 from tests.contracts import ManifestFormatContract, Sample, describe, read, rejects_of, rows_of
 
 FORMAT = JsonlFormat(piece_bytes=20, block_bytes=8)

@@ -11,11 +11,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from beam_tfrecord.config import ManifestConfig
-from beam_tfrecord.elements import Row
+from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.manifests import FORMATS, describe_rows, memory
+from beam_tfrecord.manifests import FORMATS, describe_rows
 from beam_tfrecord.manifests.base import Item, Source
+from beam_tfrecord.manifests.formats import memory
+from beam_tfrecord.options.config import ManifestConfig
 from tests.contracts import rejects_of, rows_of
 from tests.local_files import LocalFiles
 

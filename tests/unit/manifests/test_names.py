@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from beam_tfrecord.config import ManifestConfig
 from beam_tfrecord.manifests.filenames import (
     JunkCounter,
     archive_stem,
@@ -13,9 +12,10 @@ from beam_tfrecord.manifests.filenames import (
     is_image_name,
     junk_part,
 )
-from beam_tfrecord.manifests.roles import Roles, find_roles, known_names
 from beam_tfrecord.manifests.split_names import is_split_folder, is_split_word, split_of_cell
-from beam_tfrecord.manifests.uri_text import folder_of, has_glob, literal_folder, name_of, scheme_of, without_slash
+from beam_tfrecord.manifests.text.roles import Roles, find_roles, known_names
+from beam_tfrecord.manifests.text.uri_text import folder_of, has_glob, literal_folder, name_of, scheme_of, without_slash
+from beam_tfrecord.options.config import ManifestConfig
 
 CONFIG = ManifestConfig(input=("x",))
 

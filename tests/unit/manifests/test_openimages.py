@@ -6,7 +6,7 @@ import pytest
 
 from beam_tfrecord.annotations.boxes import BoxesKind
 from beam_tfrecord.errors import ManifestError
-from beam_tfrecord.manifests.openimages import OpenImagesFormat
+from beam_tfrecord.manifests.formats.openimages import OpenImagesFormat
 from tests.annotation_tools import parse, read_items, rejects, write
 from tests.local_files import LocalFiles
 

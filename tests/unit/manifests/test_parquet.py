@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from beam_tfrecord.errors import ConfigError, ManifestError
-from beam_tfrecord.manifests.parquet import ParquetFormat
+from beam_tfrecord.manifests.formats.parquet import ParquetFormat
 from tests.contracts import ManifestFormatContract, Sample, describe, read, rows_of
 from tests.local_files import LocalFiles
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.manifests.path_list import ListFormat, label_form
+from beam_tfrecord.manifests.formats.path_list import ListFormat, label_form
 from tests.contracts import ManifestFormatContract, Sample, describe, read, rows_of
 
 FORMAT = ListFormat(piece_bytes=20, block_bytes=8)

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from beam_tfrecord.config import ManifestConfig
-from beam_tfrecord.elements import Row
+from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests import FORMATS, describe_inputs, detect_format, register_format
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.registry import has_suffix
-from beam_tfrecord.manifests.row_fields import rejected
-from beam_tfrecord.manifests.text import TextForm, TextLines, look_at_text
-from beam_tfrecord.option_values import FORMAT_NAMES
+from beam_tfrecord.manifests.text.lines import TextForm, TextLines, look_at_text
+from beam_tfrecord.manifests.text.row_fields import rejected
+from beam_tfrecord.options.config import ManifestConfig
+from beam_tfrecord.options.values import FORMAT_NAMES
 from tests.contracts import ManifestFormatContract, Sample
 from tests.local_files import LocalFiles
 

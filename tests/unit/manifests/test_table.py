@@ -15,11 +15,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from beam_tfrecord.config import ManifestConfig
-from beam_tfrecord.elements import Row
+from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Piece
-from beam_tfrecord.manifests.table import CsvFormat, TsvFormat
+from beam_tfrecord.manifests.formats.table import CsvFormat, TsvFormat
+from beam_tfrecord.options.config import ManifestConfig
 from tests.contracts import ManifestFormatContract, Sample, describe, read, rejects_of, rows_of
 from tests.local_files import LocalFiles
 

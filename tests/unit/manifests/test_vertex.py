@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from beam_tfrecord.annotations.boxes import BoxesKind
-from beam_tfrecord.elements import Row
+from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import AnnotationError
-from beam_tfrecord.manifests.vertex import VertexFormat
+from beam_tfrecord.manifests.formats.vertex import VertexFormat
 from tests.annotation_tools import parse, read_items, rejects, write
 from tests.local_files import LocalFiles
 

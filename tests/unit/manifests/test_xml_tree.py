@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from beam_tfrecord.manifests import xml_tree
-from beam_tfrecord.manifests.xml_tree import parse_xml
+from beam_tfrecord.manifests.text import xml_tree
+from beam_tfrecord.manifests.text.xml_tree import parse_xml
 
 
 def test_elements_have_texts_children_and_lines() -> None:

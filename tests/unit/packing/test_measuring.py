@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from beam_tfrecord.datasets.facts import DatasetFacts, facts_from
+from beam_tfrecord.datasets.metadata import PublishedShard
 from beam_tfrecord.datasets.published import read_conversion
-from beam_tfrecord.metadata import PublishedShard
-from beam_tfrecord.packing.measuring import chosen_shards, measure, take_sample
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.tools.packing.measuring import chosen_shards, measure, take_sample
 from tests.handmade import small_dataset
 from tests.tiny_reader import frame, read_shard
 

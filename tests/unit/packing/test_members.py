@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.packing.members import read_members
+from beam_tfrecord.tools.packing.members import read_members
 
 NAMES = st.text(st.characters(blacklist_characters="/\\\0", blacklist_categories=("Cs",)), min_size=1, max_size=200)
 

@@ -12,7 +12,7 @@ from google.protobuf import json_format
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_tfrecord.config import ConvertConfig, option_fields
+from beam_tfrecord.options.config import ConvertConfig, option_fields
 from pipelines import convert
 from pipelines.flex_template import convert_flags, main, metadata, places
 from pipelines.options import config_from, make_beam_parser, split_beam_flags

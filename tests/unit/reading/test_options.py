@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from beam_tfrecord.datasets.metadata import PublishedShard
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.metadata import PublishedShard
 from beam_tfrecord.reading import LoadOptions
 from beam_tfrecord.reading.loader import shuffle_buffer
 from beam_tfrecord.reading.selection import ShardPart

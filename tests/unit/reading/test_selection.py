@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from beam_tfrecord.datasets.metadata import PublishedShard
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.metadata import PublishedShard
 from beam_tfrecord.reading.selection import ShardPart, cut, select_parts
 
 SPLITS = {

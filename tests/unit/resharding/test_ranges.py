@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.resharding.ranges import Layout, SourceFile, lay_out
+from beam_tfrecord.tools.resharding.ranges import Layout, SourceFile, lay_out
 
 LENGTHS = st.lists(st.integers(0, 40), min_size=1, max_size=12).filter(any)
 

@@ -13,11 +13,11 @@ from PIL import Image
 
 from beam_tfrecord.annotations.base import Feature
 from beam_tfrecord.annotations.keys import KEYS
-from beam_tfrecord.example import encode_example, encode_sequence_example
-from beam_tfrecord.showing.describe import describe_record, record_values
-from beam_tfrecord.showing.pictures import drawn_pictures
-from beam_tfrecord.showing.sheet import draw_sheet
-from beam_tfrecord.verifying.records import RecordRules
+from beam_tfrecord.tfrecord.example import encode_example, encode_sequence_example
+from beam_tfrecord.tools.showing.describe import describe_record, record_values
+from beam_tfrecord.tools.showing.pictures import drawn_pictures
+from beam_tfrecord.tools.showing.sheet import draw_sheet
+from beam_tfrecord.tools.verifying.records import RecordRules
 from tests.handmade import decode_for_tests
 from tests.samples import jpeg, noise, png
 from tests.showing_tools import picked_record

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from beam_tfrecord.example import encode_sequence_example
-from beam_tfrecord.showing.describe import describe_record, record_values
-from beam_tfrecord.showing.values import image_facts, json_value, short_value, shortest_float
+from beam_tfrecord.tfrecord.example import encode_sequence_example
+from beam_tfrecord.tools.showing.describe import describe_record, record_values
+from beam_tfrecord.tools.showing.values import image_facts, json_value, short_value, shortest_float
 from tests.handmade import floats, small_dataset, texts, whole
 from tests.samples import jpeg, noise, png
 from tests.showing_tools import found_at, picked_from, picked_record
@@ -36,7 +36,7 @@ def test_a_record_of_a_dataset_is_told_with_shapes_names_and_the_facts_of_its_im
 
 def test_rows_of_four_have_their_shape(tmp_path: Path) -> None:
     from beam_tfrecord.annotations.base import FeatureSpec
-    from beam_tfrecord.showing.describe import shape_of
+    from beam_tfrecord.tools.showing.describe import shape_of
 
     spec = FeatureSpec("objects/bbox", "float", (None, 4), "bbox")
     assert shape_of(floats(*range(12)), spec) == "[3, 4]"

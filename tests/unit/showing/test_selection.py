@@ -9,9 +9,9 @@ import pytest
 
 from beam_tfrecord.datasets.indexing import write_index_file
 from beam_tfrecord.errors import ConfigError, DatasetError
-from beam_tfrecord.example import encode_example, encode_sequence_example
-from beam_tfrecord.showing.selection import PickedRecord, files_of_split
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.tfrecord.example import encode_example, encode_sequence_example
+from beam_tfrecord.tools.showing.selection import PickedRecord, files_of_split
 from tests.handmade import Handmade, floats, small_dataset, texts, whole, write_shard
 from tests.showing_tools import found_at, picked_from
 

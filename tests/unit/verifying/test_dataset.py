@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from beam_tfrecord.annotations.base import FeatureSpec
-from beam_tfrecord.example import encode_example
-from beam_tfrecord.verifying import FAULT_CODES, Fault
-from beam_tfrecord.verifying.dataset import verdict_from_json
+from beam_tfrecord.tfrecord.example import encode_example
+from beam_tfrecord.tools.verifying import FAULT_CODES, Fault
+from beam_tfrecord.tools.verifying.dataset import verdict_from_json
 from tests.handmade import Handmade, Record, make_dataset, picture_record, small_dataset, texts, whole, write_shard
 from tests.verifying_tools import codes_of, faults_of, verdict_of
 

@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from beam_tfrecord.errors import ConfigError, ImageError
-from beam_tfrecord.example import encode_example
-from beam_tfrecord.verifying.decoders import Decode, choose_decoder, make_decoder, stated_max_pixels
-from beam_tfrecord.verifying.records import RecordRules
+from beam_tfrecord.tfrecord.example import encode_example
+from beam_tfrecord.tools.verifying.decoders import Decode, choose_decoder, make_decoder, stated_max_pixels
+from beam_tfrecord.tools.verifying.records import RecordRules
 from tests import odd_images
 from tests.fuzz_images import mutants
 from tests.handmade import texts, whole
@@ -148,7 +148,7 @@ def test_tensorflow_has_the_last_word_where_it_is_installed(monkeypatch: pytest.
     assert choose_decoder("auto") == "libjpeg-turbo and zlib, tensorflow in doubt"
     assert choose_decoder("tensorflow") == "tensorflow"
     assert choose_decoder("pillow") == "pillow"
-    monkeypatch.setattr("beam_tfrecord.verifying.decoders.has_tensorflow", lambda: False)
+    monkeypatch.setattr("beam_tfrecord.tools.verifying.decoders.has_tensorflow", lambda: False)
     assert choose_decoder("auto") == "pillow"
     with pytest.raises(ConfigError, match="--decoder pillow"):
         choose_decoder("tensorflow")

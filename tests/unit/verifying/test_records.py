@@ -13,8 +13,8 @@ import pytest
 from PIL import Image
 
 from beam_tfrecord.annotations.base import FeatureSpec
-from beam_tfrecord.example import encode_example, encode_sequence_example
-from beam_tfrecord.verifying.records import NO_ID, RecordRules
+from beam_tfrecord.tfrecord.example import encode_example, encode_sequence_example
+from beam_tfrecord.tools.verifying.records import NO_ID, RecordRules
 from tests.handmade import (
     SPECS,
     Record,

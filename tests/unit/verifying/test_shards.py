@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from beam_tfrecord.annotations.base import FeatureSpec
-from beam_tfrecord.example import encode_example
+from beam_tfrecord.tfrecord.example import encode_example
 from tests.handmade import Handmade, Record, make_dataset, small_dataset, texts, whole, write_shard
 from tests.verifying_tools import codes_of, faults_of, verdict_of
 

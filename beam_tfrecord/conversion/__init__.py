@@ -1,0 +1,1 @@
+"""From rows to written shards: entries, the plan, the writing."""

@@ -1,0 +1,229 @@
+"""From a row of a manifest to an entry: identity, place of the image, split, and typed annotations."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from beam_tfrecord.annotations import KINDS
+from beam_tfrecord.core.elements import Entry, Finding, Frame, Member, RejectedRow, Row
+from beam_tfrecord.errors import ElementError, RowError
+from beam_tfrecord.manifests.base import Ignored, Item, Source
+from beam_tfrecord.options.config import ConvertConfig
+from beam_tfrecord.options.values import check_split_name
+
+STAGE = "parse"
+
+
+@dataclass(frozen=True)
+class EntryParser:
+    """Turns the rows of one source into entries.
+
+    join: places a path below a folder, as :meth:`beam_tfrecord.manifests.base.Files.join` does.
+    """
+
+    source: Source
+    config: ConvertConfig
+    join: Callable[[str, str], str]
+    _pattern: re.Pattern[str] | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        pattern = self.config.manifest.label_pattern
+        object.__setattr__(self, "_pattern", re.compile(pattern) if pattern else None)
+
+    def parse(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Ignored]:
+        """Entries and rejects for the items of a source; nothing is left out."""
+        if self.config.manifest.sequence_column:
+            yield from self._sequences(items)
+            return
+        for item in items:
+            yield self.entry_or_reject(item) if isinstance(item, Row) else item
+
+    def entry_or_reject(self, row: Row) -> Entry | RejectedRow:
+        """The entry of a row, or the reject that says why there is none."""
+        try:
+            return self.entry(row)
+        except ElementError as error:
+            uri = str(row.fields.get("image") or "")
+            return RejectedRow(Finding(row.origin, uri, STAGE, error.code, error.message), row.source_rows)
+
+    def entry(self, row: Row) -> Entry:
+        """The entry of a row. Raises ElementError."""
+        fields = row.fields
+        if "frames" in fields:
+            return self._framed(row)
+        uri, filename = self._place_of_image(fields)
+        if self._pattern is not None:
+            fields = {**fields, "label": self._label_in_path(filename)}
+        warnings: list[Finding] = []
+
+        def warn(code: str, message: str) -> None:
+            warnings.append(Finding(row.origin, uri or "", STAGE, code, message))
+
+        annotations = {}
+        for name, kind in KINDS.items():
+            value = kind.parse(fields, self.config, warn)
+            if value is not None:
+                annotations[name] = value
+        return Entry(
+            id=self._id_of(fields, filename),
+            origin=row.origin,
+            uri=uri,
+            filename=filename,
+            split=self._split_of(fields),
+            group=str(fields["group"]) if fields.get("group") not in (None, "") else None,
+            annotations=annotations,
+            member=fields.get("member"),
+            stated_size=fields.get("size"),
+            stated_frame=fields.get("frame"),
+            warnings=tuple(warnings),
+            source_rows=row.source_rows,
+            rank=fields.get("rank"),
+            kinds=tuple(fields.get("kinds", ())),
+        )
+
+    def _framed(self, row: Row) -> Entry:
+        """The entry of a row that holds a whole sequence. Raises ElementError."""
+        whole = {name: value for name, value in row.fields.items() if name in ("label", "split", "group")}
+        entries = [self.entry(Row(row.origin, {**frame, **whole})) for frame in row.fields["frames"]]
+        if not entries:
+            raise RowError("bad_row", "the sequence has no frames")
+        name = str(row.fields.get("id") or "")
+        if not name:
+            raise RowError("bad_row", "the sequence has no id")
+        found = sequence_entry(name, [("", entry) for entry in entries], has_order=False)
+        assert isinstance(found, Entry)  # all frames are entries, of one split and group
+        return found._replace(
+            source_rows=row.source_rows,
+            rank=row.fields.get("rank"),
+            kinds=tuple(row.fields.get("kinds", ())),
+        )
+
+    def _place_of_image(self, fields: Mapping[str, Any]) -> tuple[str | None, str]:
+        """(uri, path as spelled with forward slashes); (None, '') for a row of a table without images."""
+        if "image" not in fields:
+            return None, ""
+        spelled = str(fields["image"] or "").strip()
+        if not spelled:
+            raise RowError("bad_row", "the image cell is empty: name the image, or take the row out")
+        if "\0" in spelled:
+            raise RowError("bad_row", f"the image path {spelled!r} holds a NUL character")
+        path = spelled.replace("\\", "/")
+        filename = fields.get("filename", path)
+        member: Member | None = fields.get("member")
+        if member is not None:
+            return "!/".join((member.archive, *member.path)), filename
+        try:
+            return self.join(self.source.base, path), filename
+        except ValueError as error:
+            raise RowError("unsafe_path", f"{path!r}: {error}") from None
+
+    def _label_in_path(self, filename: str) -> str:
+        assert self._pattern is not None
+        found = self._pattern.search(filename)
+        if not found or not found["label"]:
+            raise RowError("missing_label", f"--label_pattern {self._pattern.pattern!r} finds no label in {filename!r}")
+        return found["label"]
+
+    def _id_of(self, fields: Mapping[str, Any], filename: str) -> str:
+        given = fields.get("id")
+        if given is not None and str(given) != "":
+            return str(given)
+        if self.config.manifest.id_column:
+            raise RowError("bad_row", f"the id cell ({self.config.manifest.id_column}) is empty")
+        return filename or f"row-{content_digest(fields)}"
+
+    def _split_of(self, fields: Mapping[str, Any]) -> str | None:
+        if self.source.split is not None:
+            return self.source.split
+        name = fields.get("split")
+        if name is None or str(name) == "":
+            return None
+        try:
+            return check_split_name(str(name))
+        except ValueError as error:
+            raise RowError("unknown_split", str(error)) from None
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Sequences. The rows of a sequence may stand anywhere in the source, so it is gathered whole; entries are small.
+
+    def _sequences(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Ignored]:
+        gathered: dict[str, list[tuple[str, Entry | RejectedRow]]] = {}
+        for item in items:
+            if isinstance(item, RejectedRow) and item.sequence:
+                gathered.setdefault(item.sequence, []).append(("", item))
+                continue
+            if not isinstance(item, Row):
+                yield item
+                continue
+            name = str(item.fields.get("sequence") or "")
+            if not name:
+                message = f"the cell of --sequence_column {self.config.manifest.sequence_column} is empty"
+                yield RejectedRow(Finding(item.origin, str(item.fields.get("image", "")), STAGE, "bad_row", message))
+                continue
+            order = str(item.fields.get("order", ""))
+            gathered.setdefault(name, []).append((order, self.entry_or_reject(item)))
+        has_order = self.config.manifest.order_column is not None
+        for name, members in gathered.items():
+            yield sequence_entry(name, members, has_order)
+
+
+def sequence_entry(name: str, members: list[tuple[str, Entry | RejectedRow]], has_order: bool) -> Entry | RejectedRow:
+    """One entry for the rows of a sequence, ordered by their order cells (numbers before texts).
+
+    A sequence with a row that is no entry, or whose rows disagree about split or group, is a reject that names the row.
+    """
+    if has_order:
+        members = sorted(members, key=lambda member: _order_key(member[0]))
+    source_rows = sum(entry.source_rows for _, entry in members)
+    entries = []
+    for _, entry in members:
+        if isinstance(entry, RejectedRow):
+            finding = replace(entry.finding, message=f"sequence {name!r}: {entry.finding.message}")
+            return RejectedRow(finding, source_rows)
+        entries.append(entry)
+    first = entries[0]
+    for other in entries[1:]:
+        if (other.split, other.group) != (first.split, first.group):
+            message = f"sequence {name!r}: this row has another split or group than {first.origin}"
+            return RejectedRow(Finding(other.origin, other.uri or "", STAGE, "bad_row", message), source_rows)
+    return Entry(
+        id=name,
+        origin=first.origin,
+        uri=None,
+        filename=name,
+        split=first.split,
+        group=first.group,
+        annotations={name: value for name, value in first.annotations.items() if KINDS[name].of_whole},
+        frames=tuple(
+            Frame(
+                entry.origin,
+                entry.uri or "",
+                entry.filename,
+                entry.annotations,
+                entry.member,
+                entry.stated_size,
+                entry.stated_frame,
+            )
+            for entry in entries
+        ),
+        warnings=tuple(warning for entry in entries for warning in entry.warnings),
+        source_rows=source_rows,
+    )
+
+
+def _order_key(text: str) -> tuple[int, float, str]:
+    try:
+        return 0, float(text), text
+    except ValueError:
+        return 1, 0.0, text
+
+
+def content_digest(fields: Mapping[str, Any]) -> str:
+    """Sixteen hex digits of the content of a row, whatever the order of its fields."""
+    text = json.dumps(fields, sort_keys=True, default=str, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

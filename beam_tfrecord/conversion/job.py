@@ -1,0 +1,174 @@
+"""What is looked at before a job starts: the inputs, the vocabulary file and the output folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from beam_tfrecord.conversion.entries import EntryParser
+from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan, plan_dataset
+from beam_tfrecord.conversion.planning.mask_depth import deep_kinds
+from beam_tfrecord.conversion.planning.survey import BlockBuilder, Survey, merge_surveys
+from beam_tfrecord.conversion.writing.array_record_files import check_array_record
+from beam_tfrecord.conversion.writing.staging import read_publication, staging_folder
+from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
+from beam_tfrecord.datasets.metadata.labels import name_of_line
+from beam_tfrecord.errors import ConfigError
+from beam_tfrecord.manifests import FORMATS, describe_inputs, describe_rows, missing
+from beam_tfrecord.manifests.base import Ignored, Piece, Source
+from beam_tfrecord.options.config import ConvertConfig, OutputConfig
+from beam_tfrecord.storage import Storage, name_of, scheme_of
+from beam_tfrecord.tfrecord import parse_shard_name
+
+SURVEY_ITEMS = 20_000
+MANY_ROWS = 2_000  # a helper that is started in advance saves more than it takes
+SHORT_ROW = 40  # bytes of a row of a manifest
+
+
+@dataclass(frozen=True)
+class Job:
+    """A conversion that has been looked at and may start."""
+
+    config: ConvertConfig
+    sources: tuple[Source, ...]
+    fixed_labels: tuple[str, ...] | None
+
+
+def prepare_job(config: ConvertConfig, storage: Storage, rows: Sequence[Mapping[str, Any]] | None = None) -> Job:
+    """Look at the inputs and the vocabulary. Raises ConfigError or ManifestError with all that a user can mend.
+
+    rows: given in memory, in place of the inputs.
+    """
+    config = replace(config, output=replace(config.output, output=_without_slash(config.output.output)))
+    if config.output.array_record:
+        check_array_record()
+    sources = (describe_rows(rows, config.manifest),) if rows is not None else describe_inputs(storage, config.manifest)
+    return Job(config, tuple(sources), read_labels(config, storage))
+
+
+def find_long_source(job: Job, storage: Storage) -> int | None:
+    """The number of the first input that looks like some thousand rows or more: a guess that is made at once, and
+    nothing but speed depends on it."""
+    return next((number for number, source in enumerate(job.sources) if _is_long(source, storage)), None)
+
+
+def _is_long(source: Source, storage: Storage) -> bool:
+    if scheme_of(source.uri) not in ("", "file"):
+        return False
+    counted = source.details.get("images")  # by the format folder; others name the folder of the images
+    if isinstance(counted, int):
+        return counted >= MANY_ROWS
+    if source.rows:
+        return len(source.rows) >= MANY_ROWS
+    return storage.is_file(source.uri) and storage.size(source.uri) >= MANY_ROWS * SHORT_ROW
+
+
+def _without_slash(uri: str) -> str:
+    return uri.rstrip("/") or "/"
+
+
+def read_labels(config: ConvertConfig, storage: Storage) -> tuple[str, ...] | None:
+    """The names of --labels in id order; None when it is not given."""
+    labels = config.labels.labels
+    if labels is None:
+        return None
+    if isinstance(labels, str):
+        try:
+            with storage.open(labels) as file:
+                text = file.read().decode("utf-8-sig")
+        except FileNotFoundError:
+            raise ConfigError(f"--labels {labels}: {missing(storage, labels)}") from None
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"--labels {labels}: is not UTF-8 text (byte {error.start})") from None
+        names = tuple(name_of_line(line) for line in text.splitlines() if line.strip())
+        where = labels
+    else:
+        names, where = labels, "the names given"
+    repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if repeated:
+        raise ConfigError(f"--labels: {where} names {repeated[0]!r} twice; each label has one id")
+    if not names:
+        raise ConfigError(f"--labels: {where} holds no names; write one label per line")
+    return names
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The output folder
+
+
+def clear_output(job: Job, storage: Storage) -> None:
+    """Make the output folder ready, or raise ConfigError when it holds something that must not be replaced.
+
+    Own staging is deleted, unless the run resumes. An existing dataset stays until the new one is complete.
+    """
+    clear_folder(job.config.output, storage)
+
+
+def clear_folder(output: OutputConfig, storage: Storage) -> None:
+    """:func:`clear_output` for whatever makes a dataset. The folder's name has no slash at its end."""
+    left = check_folder(output, storage)
+    if not output.resume:
+        storage.delete(left)
+        storage.delete_tree(staging_folder(output.output))
+
+
+def check_folder(output: OutputConfig, storage: Storage) -> list[str]:
+    """Raise ConfigError when the output folder holds something that must not be replaced; deletes nothing.
+
+    Returns the uris that a publication which was broken off has left.
+    """
+    names = [name_of(uri) for uri in storage.list_folder(output.output)] if storage.is_folder(output.output) else []
+    if storage.is_file(output.output):
+        raise ConfigError(f"--output {output.output} is a file: name a folder")
+    left = read_publication(storage, output.output).names
+    has_dataset = CONVERSION in names or DATASET_INFO in names
+    strangers = [name for name in names if name not in left and not name.startswith(".")]
+    if has_dataset and not left and not (output.overwrite or output.resume):
+        raise ConfigError(
+            f"{output.output} holds a dataset already: give --overwrite to replace it, or another --output"
+        )
+    if not has_dataset and strangers:
+        kind = "TFRecord shards of something else" if any(map(parse_shard_name, strangers)) else "other files"
+        raise ConfigError(
+            f"{output.output} holds {kind} ({', '.join(sorted(strangers)[:3])}): name an empty or new folder"
+        )
+    return [f"{output.output}/{name}" for name in left if name in names]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The survey without a pipeline, for --plan and for writers that must know the splits in advance
+
+
+def survey_sources(job: Job, storage: Storage) -> Survey:
+    """The survey of all rows, made in this process."""
+    return merge_surveys(_surveys(job, storage))
+
+
+def _surveys(job: Job, storage: Storage) -> Iterator[Survey]:
+    for number, source in enumerate(job.sources):
+        manifest = FORMATS[source.format]
+        builder = BlockBuilder(job.config.splits, number)
+        for item in EntryParser(source, job.config, storage.join).parse(
+            manifest.rows(storage, Piece(source), job.config.manifest)
+        ):
+            if isinstance(item, Ignored):
+                builder.ignore(item.count)
+                continue
+            builder.add(item)
+            if len(builder.items) >= SURVEY_ITEMS:
+                yield builder.survey()
+                builder.reset()
+        yield builder.survey()
+
+
+def plan_job(job: Job, storage: Storage) -> DatasetPlan:
+    """The plan of a job, made in this process."""
+    return plan_dataset(
+        survey_sources(job, storage),
+        job.sources,
+        job.fixed_labels,
+        job.config,
+        storage.sizes,
+        lambda masks: deep_kinds(masks, storage),
+    )

@@ -1,0 +1,80 @@
+"""From the rows of a manifest to packed blocks of entries, each with its survey."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from beam_tfrecord.conversion.entries import EntryParser
+from beam_tfrecord.conversion.helpers import Tell
+from beam_tfrecord.conversion.planning.blocks import pack_block
+from beam_tfrecord.conversion.planning.survey import BlockBuilder, Survey
+from beam_tfrecord.core.elements import Entry, RejectedRow
+from beam_tfrecord.manifests import FORMATS
+from beam_tfrecord.manifests.base import Files, Ignored, Item, Piece, Source
+from beam_tfrecord.options.config import ConvertConfig
+
+BLOCK_ITEMS = 16_384  # some megabytes; the more, the fewer elements each of them becomes when it is cut by shard
+
+
+@dataclass(frozen=True)
+class NumberedPiece:
+    """A piece and the number of its source among the inputs."""
+
+    number: int
+    piece: Piece
+
+
+@dataclass(frozen=True)
+class Block:
+    """Packed entries, and what a survey needs of them."""
+
+    packed: bytes
+    survey: Survey
+
+
+@dataclass(frozen=True)
+class ItemBatch:
+    """Some rows of a source. number: of the source among the inputs."""
+
+    number: int
+    source: Source
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class MakeBlock:
+    """Makes a block of some rows, in whatever process it finds itself."""
+
+    config: ConvertConfig
+    files: Files
+
+    def __call__(self, batch: ItemBatch, tell: Tell = lambda *told: None) -> Block:
+        entries = EntryParser(batch.source, self.config, self.files.join).parse(batch.items)
+        return next(pack_entries(entries, batch.number, self.config))
+
+
+def read_entries(piece: Piece, config: ConvertConfig, files: Files) -> Iterator[Entry | RejectedRow | Ignored]:
+    """The entries of a piece, and the rejects for rows that cannot become one."""
+    return EntryParser(piece.source, config, files.join).parse(items_of(piece, config, files))
+
+
+def pack_entries(
+    entries: Iterable[Entry | RejectedRow | Ignored], number: int, config: ConvertConfig, size: int = BLOCK_ITEMS
+) -> Iterator[Block]:
+    """Entries of one source in blocks of so many; one block at least. number: of the source among the inputs."""
+    builder = BlockBuilder(config.splits, number)
+    for entry in entries:
+        if isinstance(entry, Ignored):
+            builder.ignore(entry.count)
+            continue
+        builder.add(entry)
+        if len(builder.items) >= size:
+            yield Block(pack_block(builder.items), builder.survey())
+            builder.reset()
+    yield Block(pack_block(builder.items), builder.survey())
+
+
+def items_of(piece: Piece, config: ConvertConfig, files: Files) -> Iterator[Item]:
+    """The rows of a piece as its format reads them."""
+    return FORMATS[piece.source.format].rows(files, piece, config.manifest)

@@ -1,0 +1,385 @@
+"""From a survey to a plan: the vocabulary, the keys of every record, and which shard each entry goes to."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import statistics
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from beam_tfrecord.annotations import KINDS, feature_keys
+from beam_tfrecord.annotations.base import Schema, Vocabulary
+from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem
+from beam_tfrecord.conversion.planning.survey import Hashes, HashSketch, SizeSample, Survey
+from beam_tfrecord.core.splits import split_by_ratio, split_thresholds, stratified_counts
+from beam_tfrecord.errors import ConfigError, ManifestError, nearest
+from beam_tfrecord.manifests.base import Source
+from beam_tfrecord.options.config import ConvertConfig, ShardConfig
+from beam_tfrecord.storage import public_uri
+
+BOX_FACETS = frozenset({"boxes", "instance_masks", "keypoints", "panoptic"})  # what asks for the od preset
+RECORD_OVERHEAD = 400  # bytes of keys, names and framing beside the image, for the estimate of a shard's size
+TABLE_RECORD = 200  # bytes of a record without an image, for the same estimate
+REJECTS_PER_SHARD = 100_000
+
+SizesOf = Callable[[Iterable[str]], Mapping[str, int]]
+DeepKinds = Callable[[Mapping[str, Iterable[SizeSample]]], Collection[str]]
+
+
+@dataclass(frozen=True)
+class SplitPlan:
+    """One split: how many entries it gets, and the order hash at which each shard but the first begins."""
+
+    name: str
+    num_entries: int
+    boundaries: tuple[int, ...] = ()
+
+    @property
+    def num_shards(self) -> int:
+        return len(self.boundaries) + 1
+
+    def shard_of(self, order: int) -> int:
+        """The shard that an order hash falls into."""
+        return bisect.bisect_right(self.boundaries, order)
+
+
+@dataclass(frozen=True)
+class DatasetPlan:
+    """Everything that is decided before the first record is written.
+
+    splits: by name, the pseudo split of rejects included. strata: ends of the hash ranges by class, for --stratify.
+    straddling: order hash of an id that occurs in several splits -> the split that counts as its first.
+    """
+
+    survey: Survey
+    schema: Schema
+    splits: Mapping[str, SplitPlan]
+    strata: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    straddling: Mapping[int, str] = field(default_factory=dict)
+    record_bytes: float = 0.0
+
+    @property
+    def num_shards(self) -> int:
+        """Shards of all splits, the one of rejects included."""
+        return sum(split.num_shards for split in self.splits.values())
+
+    def place(self, item: BlockItem, config: ConvertConfig) -> tuple[str, int]:
+        """(split, shard) of a block item."""
+        split = item.split
+        if split is None:
+            ratios = config.splits.splits
+            assert ratios is not None
+            split = split_by_ratio(ratios, self.strata[item.stratum], item.unit)
+        return split, self.splits[split].shard_of(item.order)
+
+    def place_all(self, items: Iterable[BlockItem], config: ConvertConfig) -> dict[tuple[str, int], list[BlockItem]]:
+        """The items of each (split, shard), in their order."""
+        placed: dict[tuple[str, int], list[BlockItem]] = {}
+        for item in items:
+            placed.setdefault(self.place(item, config), []).append(item)
+        return placed
+
+
+def plan_dataset(
+    survey: Survey,
+    sources: Sequence[Source],
+    fixed_labels: tuple[str, ...] | None,
+    config: ConvertConfig,
+    sizes_of: SizesOf,
+    deep_kinds: DeepKinds = lambda masks: (),
+) -> DatasetPlan:
+    """Decide the vocabulary, the schema and the shards.
+
+    fixed_labels: the names of --labels. sizes_of: sizes in bytes of those files that exist. deep_kinds: the kinds of
+    which some of these masks have more than 8 bits. Raises ConfigError when an option does not fit the rows.
+    """
+    if not survey.rows:
+        places = ", ".join(public_uri(source.uri) for source in sources)
+        raise ManifestError(f"no rows were found in {places}: it holds a header at most, or no files that are images")
+    if survey.has_tables and survey.has_images:
+        raise ConfigError(
+            "some inputs have images and others are tables without an image column: convert them into datasets of "
+            "their own"
+        )
+    schema = plan_schema(survey, sources, fixed_labels, config, deep_kinds)
+    strata = _stratify(survey, config)
+    orders = _orders_by_split(survey, strata, config)
+    record_bytes = estimate_record_bytes(known_sizes(survey, sources, config, sizes_of))
+    counts = plan_shard_counts(
+        {name: sketch.count for name, sketch in orders.items() if name}, record_bytes, config.shards
+    )
+    cuts = plan_cuts({name: sketch.count for name, sketch in orders.items() if name}, config.shards)
+    counts.update({name: len(ends) + 1 for name, ends in cuts.items()})
+    rejects = orders.get(REJECTS)
+    if rejects:
+        counts[REJECTS] = -(-rejects.count // REJECTS_PER_SHARD)
+    splits = {
+        name: SplitPlan(name, sketch.count, boundaries(sketch, counts[name], cuts.get(name)))
+        for name, sketch in sorted(orders.items())
+    }
+    told = replace(
+        survey, orders={}, strata={}, masks={}
+    )  # the hashes have done their work: the plan goes to every worker
+    return DatasetPlan(told, schema, splits, strata, _straddling(orders), record_bytes)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Vocabulary and schema
+
+
+def plan_schema(
+    survey: Survey,
+    sources: Sequence[Source],
+    fixed_labels: tuple[str, ...] | None,
+    config: ConvertConfig,
+    deep_kinds: DeepKinds = lambda masks: (),
+) -> Schema:
+    """The keys and types of every record. deep_kinds: as in :func:`plan_dataset`."""
+    preset = config.features.keys or ("od" if survey.facets & BOX_FACETS else "imagenet")
+    offset = config.labels.label_offset
+    if offset is None:
+        offset = 1 if preset == "od" else 0
+    facets = survey.facets | ({"columns"} if config.manifest.columns else frozenset())
+    facets |= _absences(survey) | _depths(survey, config, deep_kinds)
+    raw = config.images.image_format == "raw"
+    schema = Schema(
+        kinds=tuple(sorted(facets)),
+        vocabulary=plan_vocabulary(
+            survey, sources, fixed_labels, offset, config.labels.keep_category_ids, config.labels.label_ids
+        ),
+        preset=preset,
+        keys=feature_keys(preset, config.features.rename, raw=raw, columns=config.manifest.columns),
+        columns=config.manifest.columns,
+        has_images=survey.has_images,
+        is_sequence=survey.has_sequences or (survey.has_images and config.images.animated == "sequence"),
+        raw=raw,
+        one_hot=config.labels.one_hot,
+    )
+    return schema
+
+
+def _absences(survey: Survey) -> frozenset[str]:
+    """Facets for the kinds that some pictures have nothing of."""
+    return frozenset(
+        facet
+        for name, count in survey.pictures_with.items()
+        if count < survey.pictures
+        for facet in KINDS[name].absence()
+    )
+
+
+def _depths(survey: Survey, config: ConvertConfig, deep_kinds: DeepKinds) -> frozenset[str]:
+    """Facets for the kinds whose masks are stored with 16 bits."""
+    asked = config.features.mask_bits
+    deep = survey.masks if asked == "16" else deep_kinds(survey.masks) if asked == "auto" and survey.masks else ()
+    return frozenset(f"{kind}/deep" for kind in deep)
+
+
+def plan_vocabulary(
+    survey: Survey,
+    sources: Sequence[Source],
+    fixed: tuple[str, ...] | None,
+    offset: int,
+    keep_category_ids: bool,
+    fixed_ids: tuple[int, ...] | None = None,
+) -> Vocabulary:
+    """The one vocabulary: the given names, else those that the sources state, else all that occur, by code point."""
+    if fixed is not None and fixed_ids is not None:
+        if len(fixed_ids) != len(fixed):
+            raise ConfigError(f"--label_ids gives {len(fixed_ids)} ids for the {len(fixed)} names of --labels")
+        return Vocabulary(fixed, fixed_ids[0], fixed_ids)
+    if fixed is not None:
+        return Vocabulary(fixed, offset)
+    stated = [source for source in sources if source.labels is not None]
+    if stated:
+        names, ids = _stated_labels(stated)
+        further = sorted(set(survey.labels) - set(names))
+        if keep_category_ids:
+            if ids is None or further:
+                raise ConfigError("--keep_category_ids needs inputs that all state the ids of their categories (COCO)")
+            return Vocabulary(names, ids[0] if ids else 0, ids)
+        return Vocabulary((*names, *further), offset)
+    if keep_category_ids:
+        raise ConfigError("--keep_category_ids needs an input that states ids of categories (COCO)")
+    return Vocabulary(tuple(sorted(survey.labels)), offset)
+
+
+def _stated_labels(sources: Sequence[Source]) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
+    """Names in id order of all sources together, and their ids when all state them."""
+    first = sources[0]
+    if all((source.labels, source.category_ids) == (first.labels, first.category_ids) for source in sources):
+        return first.labels or (), first.category_ids
+    if any(source.category_ids is None for source in sources):
+        names = dict.fromkeys(name for source in sources for name in source.labels or ())
+        return tuple(names), None
+    name_of: dict[int, tuple[str, str]] = {}
+    for source in sources:
+        for number, name in zip(source.category_ids or (), source.labels or (), strict=True):
+            known, where = name_of.setdefault(number, (name, source.uri))
+            if known != name:
+                raise ManifestError(
+                    f"category {number} is {known!r} in {where} and {name!r} in {source.uri}: the inputs must agree"
+                )
+    ids = tuple(sorted(name_of))
+    names_in_order = tuple(name_of[number][0] for number in ids)
+    if len(set(names_in_order)) < len(ids):
+        raise ManifestError("the inputs give one category name several ids: they must agree")
+    return names_in_order, ids
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Splits
+
+
+def _stratify(survey: Survey, config: ConvertConfig) -> dict[str, tuple[int, ...]]:
+    ratios = config.splits.splits
+    if not survey.strata or not ratios:
+        return {}
+    return {stratum: _stratum_thresholds(units, ratios) for stratum, (units, _) in survey.strata.items()}
+
+
+def _stratum_thresholds(units: HashSketch, ratios: Sequence[tuple[str, float]]) -> tuple[int, ...]:
+    """Ends of the hash ranges that give each split its number of this class."""
+    hashes = units.array
+    if hashes is None:  # millions of one class: its shares are right by the law of large numbers
+        return split_thresholds(ratios)
+    ends, position = [], 0
+    for count in stratified_counts(ratios, len(hashes))[:-1]:
+        position += count
+        ends.append(int(hashes[position]) if position < len(hashes) else 2**64)
+    return (*ends, 2**64)
+
+
+def _orders_by_split(
+    survey: Survey, strata: Mapping[str, tuple[int, ...]], config: ConvertConfig
+) -> dict[str, HashSketch]:
+    """Order hashes of each split after --stratify has placed those without one."""
+    orders = {split: sketch for split, sketch in survey.orders.items() if split is not None}
+    ratios = config.splits.splits or ()
+    for stratum, (units, places) in survey.strata.items():
+        for split, sketch in _divide(units, places, ratios, strata[stratum]).items():
+            orders[split] = orders[split] + sketch if split in orders else sketch
+    return orders
+
+
+def _divide(
+    units: HashSketch, places: HashSketch, ratios: Sequence[tuple[str, float]], ends: tuple[int, ...]
+) -> dict[str, HashSketch]:
+    if units.hashes is None or places.hashes is None:
+        shares = stratified_counts(ratios, units.count)
+        return {name: HashSketch(count, None) for (name, _), count in zip(ratios, shares, strict=True) if count}
+    unit_hashes = np.frombuffer(units.hashes, np.uint64)
+    order_hashes = np.frombuffer(places.hashes, np.uint64)
+    inner = np.array([min(end, 2**64 - 1) for end in ends[:-1]], np.uint64)
+    chosen = np.searchsorted(inner, unit_hashes, side="right")
+    found = {}
+    for number, (name, _) in enumerate(ratios):
+        own = order_hashes[chosen == number]
+        if len(own):
+            found[name] = HashSketch(len(own), own.tobytes())
+    return found
+
+
+def _straddling(orders: Mapping[str, HashSketch]) -> dict[int, str]:
+    """Ids that occur in more than one split, each with the split that comes first by name.
+
+    Looked for where all hashes are known; two ids with one hash of 64 bits are not expected below billions of rows.
+    """
+    seen: list[tuple[str, Hashes]] = []
+    found: dict[int, str] = {}
+    for name in sorted(orders):
+        hashes = orders[name].array if name != REJECTS else None
+        if hashes is None:
+            continue
+        for other, known in seen:
+            for value in np.intersect1d(known, hashes):
+                found.setdefault(int(value), other)
+        seen.append((name, hashes))
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Shards
+
+
+def known_sizes(survey: Survey, sources: Sequence[Source], config: ConvertConfig, sizes_of: SizesOf) -> list[int]:
+    """Sizes in bytes of the sampled images, as far as they exist.
+
+    Raises ManifestError when none of them does: a wrong --images is told at once, not row by row at the end.
+    """
+    sizes = [item.member.length for item in survey.sample if item.member is not None and item.member.length >= 0]
+    files = [item.uri for item in survey.sample if item.member is None]
+    found = sizes_of(files) if files else {}
+    if files and not found and not sizes and config.output.max_rejects != 1.0:
+        folders = ", ".join(dict.fromkeys(public_uri(source.base) for source in sources)) or "the places named"
+        raise ManifestError(
+            f"0 of {len(files):,} images{' that were looked up' * (len(files) < survey.rows)} exist in {folders} "
+            f"(such as {public_uri(files[0])}): give the folder that their paths start from with --images"
+        )
+    return sizes + list(found.values())
+
+
+def estimate_record_bytes(sizes: Sequence[int]) -> float:
+    """Mean size of a record in bytes, from the sizes of some images."""
+    return statistics.fmean(sizes) + RECORD_OVERHEAD if sizes else float(TABLE_RECORD)
+
+
+def plan_shard_counts(records: Mapping[str, int], record_bytes: float, config: ShardConfig) -> dict[str, int]:
+    """Number of shards by split: never more than records, never less than one."""
+    asked = config.num_shards
+    if isinstance(asked, tuple):
+        wanted = dict(asked)
+        unknown = [name for name in wanted if name not in records]
+        if unknown:
+            raise ConfigError(
+                f"--num_shards names the split {unknown[0]!r}, which has no rows; there are "
+                f"{', '.join(sorted(records)) or 'none'}{nearest(unknown[0], records)}"
+            )
+    elif asked is not None:
+        wanted = _apportion(records, asked)
+    else:
+        wanted = {}
+    by_size = {name: -(-int(count * record_bytes) // config.shard_size) for name, count in records.items()}
+    return {name: max(1, min(wanted.get(name, by_size[name]), count)) for name, count in records.items()}
+
+
+def plan_cuts(records: Mapping[str, int], config: ShardConfig) -> dict[str, tuple[int, ...]]:
+    """By split that --shard_records names: the number of the first record of each shard but the first."""
+    cuts = {}
+    for name, lengths in config.shard_records or ():
+        if sum(lengths) != records.get(name, 0):
+            raise ConfigError(
+                f"--shard_records places {sum(lengths):,} records in the split {name!r}, which has "
+                f"{records.get(name, 0):,}{nearest(name, set(records) - {name})}"
+            )
+        cuts[name] = tuple(itertools.accumulate(lengths))[:-1]
+    return cuts
+
+
+def _apportion(records: Mapping[str, int], total: int) -> dict[str, int]:
+    """``total`` shards shared out by number of records, each split at least one (largest remainders)."""
+    names = sorted(records)
+    everything = sum(records.values())
+    exact = {name: total * records[name] / everything for name in names}
+    shares = {name: max(1, int(exact[name])) for name in names}
+    by_remainder = sorted(names, key=lambda name: (int(exact[name]) - exact[name], name))
+    for name in by_remainder[: max(0, total - sum(shares.values()))]:
+        shares[name] += 1
+    return shares
+
+
+def boundaries(sketch: HashSketch, num_shards: int, cuts: Sequence[int] | None = None) -> tuple[int, ...]:
+    """The order hash at which each shard but the first begins: equal numbers of entries in each, or cut at ``cuts``.
+
+    Copies of one id have one hash and stay together, so that they can be numbered where they are written.
+    """
+    hashes = sketch.array
+    if hashes is None:
+        return tuple(2**64 * shard // num_shards for shard in range(1, num_shards))
+    if cuts is None:
+        cuts = [len(hashes) * shard // num_shards for shard in range(1, num_shards)]
+    starts = sorted({int(hashes[cut]) for cut in cuts})
+    return tuple(start for start in starts if start > int(hashes[0]))

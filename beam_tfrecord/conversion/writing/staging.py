@@ -1,0 +1,156 @@
+"""Where an unfinished dataset lies: names of the files under ``DIR/.staging``.
+
+A shard is complete when its ``.info.json`` is there; that file is written last. Everything under the staging place is
+ours and may be deleted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, BinaryIO, Protocol
+
+from beam_tfrecord.conversion.planning.blocks import REJECTS
+from beam_tfrecord.core.elements import ShardInfo
+
+STAGING_NAME = ".staging"
+PUBLISHING = "publishing.json"
+
+
+class StagingStorage(Protocol):
+    """What staging needs of :class:`beam_tfrecord.storage.Storage`."""
+
+    def open(self, uri: str) -> BinaryIO: ...
+    def is_file(self, uri: str) -> bool: ...
+    def size(self, uri: str) -> int: ...
+    def open_write(self, uri: str) -> BinaryIO: ...
+    def write_bytes(self, uri: str, data: bytes) -> None: ...
+    def rename(self, old: str, new: str) -> None: ...
+    def delete(self, uris: Iterable[str]) -> None: ...
+
+
+@dataclass(frozen=True)
+class StagedShard:
+    """The files of one staged shard."""
+
+    folder: str
+    split: str
+    index: int
+
+    def _path(self, ending: str) -> str:
+        name = self.split if self.split != REJECTS else "_rejects"
+        return f"{self.folder}/{name}-{self.index:05d}.{ending}"
+
+    @cached_property
+    def records(self) -> str:
+        """The TFRecord file itself."""
+        return self._path("tfrecord")
+
+    @cached_property
+    def index_file(self) -> str:
+        return self._path("index")
+
+    @property
+    def array_record(self) -> str:
+        """The ArrayRecord file with the same records, when it is asked for."""
+        return self._path("array_record")
+
+    @property
+    def info(self) -> str:
+        """The ShardInfo; its presence says that the shard is complete."""
+        return self._path("info.json")
+
+    @property
+    def rejects(self) -> str:
+        return self._path("left_out.jsonl")
+
+    @property
+    def warnings(self) -> str:
+        return self._path("warnings.jsonl")
+
+    @cached_property
+    def items(self) -> str:
+        """One line for each record, in order: content hash, origin, uri."""
+        return self._path("items.jsonl")
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Everything that may be there of a shard but for its info."""
+        return frozenset({self.records, self.index_file, self.array_record, self.rejects, self.warnings, self.items})
+
+    def of(self, kind: str) -> str:
+        """The sidecar with findings of a kind (``rejects`` or ``warnings``)."""
+        return {"rejects": self.rejects, "warnings": self.warnings}[kind]
+
+
+def staging_folder(output: str) -> str:
+    """The staging place of an output folder."""
+    return f"{output.rstrip('/')}/{STAGING_NAME}"
+
+
+def shards_folder(output: str) -> str:
+    """Where staged shards lie."""
+    return f"{staging_folder(output)}/shards"
+
+
+def staged_shard(output: str, split: str, index: int) -> StagedShard:
+    """The staged files of a shard of an output folder."""
+    return StagedShard(shards_folder(output), split, index)
+
+
+def info_to_json(info: ShardInfo) -> bytes:
+    """A ShardInfo as JSON."""
+    return json.dumps(dataclasses.asdict(info), ensure_ascii=False, sort_keys=True).encode()
+
+
+def info_from_json(data: bytes) -> ShardInfo:
+    """The ShardInfo in JSON made by :func:`info_to_json`. Raises ValueError when it is damaged or of another
+    version."""
+    values: Mapping[str, Any] = json.loads(data)
+    names = {field.name for field in dataclasses.fields(ShardInfo)}
+    if not isinstance(values, dict) or set(values) != names:
+        raise ValueError("not the info of a shard of this version")
+    by_input = {int(number): rows for number, rows in values["rows_by_input"].items()}
+    return ShardInfo(**{**values, "rows_by_input": by_input})
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A publication that was begun: it is noted before the first file gets its final name.
+
+    token: of the shards that are published. names: of all files in the output folder that are ours: those about to
+    come, and those of the dataset that goes.
+    """
+
+    token: str = ""
+    names: tuple[str, ...] = ()
+
+
+def read_publication(storage: StagingStorage, output: str) -> Publication:
+    """The publication that was begun and not ended; an empty one when there is none."""
+    uri = f"{staging_folder(output)}/{PUBLISHING}"
+    if not storage.is_file(uri):
+        return Publication()
+    with storage.open(uri) as file:
+        try:
+            values = json.load(file)
+            return Publication(str(values["token"]), tuple(map(str, values["names"])))
+        except (ValueError, KeyError, TypeError):
+            return Publication()
+
+
+def write_publication(storage: StagingStorage, output: str, publication: Publication) -> None:
+    """Note that a publication begins."""
+    data = json.dumps(dataclasses.asdict(publication), ensure_ascii=False).encode("utf-8", "surrogateescape")
+    storage.write_bytes(f"{staging_folder(output)}/{PUBLISHING}", data)
+
+
+def read_lines(storage: StagingStorage, uri: str) -> Iterator[bytes]:
+    """The lines of a file, without their ends; none when there is no file."""
+    if storage.is_file(uri):
+        with storage.open(uri) as file:
+            for line in file:
+                yield line.rstrip(b"\n")

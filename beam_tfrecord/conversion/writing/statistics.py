@@ -1,0 +1,314 @@
+"""What is told of the records of a shard, taken while they are written, and the sum of it over all shards.
+
+Everything here is small whatever the number of records, can be added up in any order with the same result, and is made
+of numbers that are at hand anyway: no record is read back and no pixel looked at. It goes into the ShardInfo as plain
+JSON values, and into ``statistics.json`` once it is added up:
+
+``images``     digests (:mod:`beam_tfrecord.conversion.writing.digest`) of ``width``, ``height``, ``pixels`` and
+               ``bytes`` of the stored images; ``shapes``: images by the nearest usual ratio of width to height;
+               ``sizes``: images by ``WIDTHxHEIGHT``, or null when there are more than :data:`MAX_SIZES` of them
+``objects``    digests of the number of boxes ``per_image``, of their ``share`` of the image in millionths and of their
+               ``area`` in pixels of the stored image; only where records have boxes
+``frames``     digest of the pictures per record; only in SequenceExamples
+``samples``    where records lie that are worth a look: ``classes``: the first of each of the most frequent labels;
+               ``unlabelled``: of those without one; ``changed`` and ``warnings``: of each reason and code
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from beam_tfrecord.conversion.writing.digest import Digest, digest_of, digest_of_array, merge_digests
+
+SAMPLED_CLASSES = 40
+MIN_SAMPLES, MAX_SAMPLES, FEW_CLASSES = 6, 24, 72  # of each class; of few classes more
+SAMPLES_PER_NOTE = 4
+MAX_SIZES = 256
+_PENDING = 4096  # images that wait to be put into the digests
+MILLION = 1_000_000
+
+# Usual ratios of width to height, the narrowest first. An image counts for the nearest one: the border between two
+# neighbours is their geometric mean.
+SHAPES = ((1, 3), (1, 2), (9, 16), (2, 3), (3, 4), (1, 1), (4, 3), (3, 2), (16, 9), (2, 1), (3, 1))
+_BORDERS = [math.sqrt(a * c / (b * d)) for (a, b), (c, d) in itertools.pairwise(SHAPES)]
+IMAGE_DIGESTS = ("width", "height", "pixels", "bytes")
+OBJECT_DIGESTS = ("per_image", "share", "area")
+SAMPLE_GROUPS = ("classes", "changed", "warnings")
+
+
+class ImageFacts(NamedTuple):
+    """What a stored image tells of itself.
+
+    width, height: in pixels. num_bytes: of the encoded image. box_areas: of each box, as a fraction of the image.
+    """
+
+    width: int
+    height: int
+    num_bytes: int
+    box_areas: tuple[float, ...] = ()
+
+
+class Place(NamedTuple):
+    """Where a record lies: its number in the file, the offset of its frame, and the size of frame and data.
+
+    In a compressed file offset and size count decompressed bytes.
+    """
+
+    record: int
+    offset: int
+    size: int
+
+
+def count_shapes(width: npt.NDArray[np.int64], height: npt.NDArray[np.int64]) -> dict[str, int]:
+    """How many images have a ratio nearest to each of the usual ones, those that none is near to left out."""
+    places = np.searchsorted(_BORDERS, width / height, side="right")
+    numbers = np.bincount(places, minlength=len(SHAPES)).tolist()
+    return {f"{x}:{y}": number for (x, y), number in zip(SHAPES, numbers, strict=True) if number}
+
+
+def samples_per_class(num_classes: int) -> int:
+    """How many records of each class are sampled: enough that a dataset of few classes can be seen as well."""
+    return min(MAX_SAMPLES, max(MIN_SAMPLES, FEW_CLASSES // max(1, num_classes)))
+
+
+def sampled_labels(counts: Mapping[str, int]) -> list[str]:
+    """The labels of which pictures are shown: the most frequent ones, in code point order where they are equal."""
+    return heapq.nsmallest(SAMPLED_CLASSES, counts, key=lambda label: (-counts[label], label))
+
+
+class ShardStatistics:
+    """Gathers what is told of the records of one shard.
+
+    labels: how often each label is used in the whole dataset. has_boxes, is_sequence: what all its records are like.
+    """
+
+    def __init__(self, labels: Mapping[str, int], *, has_boxes: bool = False, is_sequence: bool = False) -> None:
+        self._pending: list[ImageFacts] = []
+        self._images = _ImageDigests()
+        self._objects = _ObjectDigests() if has_boxes else None
+        self._frames: Counter[int] | None = Counter() if is_sequence else None
+        self._classes: dict[str, list[Place]] = {label: [] for label in sampled_labels(labels)}
+        self._wanted = dict(self._classes)
+        self._most = samples_per_class(len(self._classes))
+        self._unlabelled: list[Place] = []
+        self._notes: dict[str, dict[str, list[Place]]] = {"changed": {}, "warnings": {}}
+        self._record = -1
+        self._offset = self._size = 0
+
+    def add(self, images: Sequence[ImageFacts], labels: Sequence[str], offset: int, size: int) -> None:
+        """Take in the next record, which lies at that place."""
+        self._record += 1
+        self._offset = offset
+        self._size = size
+        self._pending += images
+        if len(self._pending) >= _PENDING:
+            self._fold()
+        if self._frames is not None:
+            self._frames[len(images)] += 1
+        if not labels:
+            if len(self._unlabelled) < MAX_SAMPLES:
+                self._unlabelled.append(self._place)
+        elif self._wanted:
+            self._sample(labels)
+
+    def note(self, group: str, name: str) -> None:
+        """Say of the record that was added last what was changed (group ``changed``) or warned about (``warnings``)."""
+        places = self._notes[group].setdefault(name, [])
+        if len(places) < SAMPLES_PER_NOTE and self._place not in places:
+            places.append(self._place)
+
+    @property
+    def _place(self) -> Place:
+        return Place(self._record, self._offset, self._size)
+
+    def _sample(self, labels: Iterable[str]) -> None:
+        for label in labels:
+            places = self._wanted.get(label)
+            if places is not None and self._place not in places:
+                places.append(self._place)
+                if len(places) == self._most:
+                    del self._wanted[label]
+
+    def _fold(self) -> None:
+        """Put the images that wait into the digests: many at a time take a tenth of the time of one after the other."""
+        self._images.add(self._pending)
+        if self._objects is not None:
+            self._objects.add(self._pending)
+        self._pending = []
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything so far as JSON values."""
+        self._fold()
+        told: dict[str, Any] = {}
+        if self._images.bytes.count:
+            told["images"] = self._images.to_json()
+        if self._objects is not None:
+            told["objects"] = self._objects.to_json()
+        if self._frames is not None:
+            told["frames"] = digest_of(self._frames).to_json()
+        groups = {"classes": self._classes, **self._notes}
+        samples: dict[str, Any] = {
+            group: {name: [list(place) for place in places] for name, places in sorted(named.items()) if places}
+            for group, named in groups.items()
+        }
+        told["samples"] = {**samples, "unlabelled": [list(place) for place in self._unlabelled]}
+        return told
+
+
+class _ImageDigests:
+    """Sizes of images. sizes: how many images there are of each, None when there are too many sizes."""
+
+    def __init__(self) -> None:
+        self.width = self.height = self.pixels = self.bytes = Digest()
+        self.shapes: Counter[str] = Counter()
+        self.sizes: Counter[tuple[int, int]] | None = Counter()
+
+    def add(self, images: Sequence[ImageFacts]) -> None:
+        """Take in some images."""
+        width, height, num_bytes = (np.array([facts[place] for facts in images], np.int64) for place in range(3))
+        self.width = merge_digests((self.width, digest_of_array(width)))
+        self.height = merge_digests((self.height, digest_of_array(height)))
+        self.pixels = merge_digests((self.pixels, digest_of_array(width * height)))
+        self.bytes = merge_digests((self.bytes, digest_of_array(num_bytes)))
+        self.shapes.update(count_shapes(width, height))
+        if self.sizes is not None:
+            self.sizes.update(zip(width.tolist(), height.tolist(), strict=True))
+            if len(self.sizes) > MAX_SIZES:
+                self.sizes = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "width": self.width.to_json(),
+            "height": self.height.to_json(),
+            "pixels": self.pixels.to_json(),
+            "bytes": self.bytes.to_json(),
+            "shapes": dict(sorted(self.shapes.items())),
+            "sizes": None
+            if self.sizes is None
+            else {f"{w}x{h}": number for (w, h), number in sorted(self.sizes.items())},
+        }
+
+
+class _ObjectDigests:
+    """Boxes: how many an image has, and how large they are."""
+
+    def __init__(self) -> None:
+        self.per_image = self.share = self.area = Digest()
+
+    def add(self, images: Sequence[ImageFacts]) -> None:
+        """Take in the boxes of some images."""
+        per_image = np.array([len(facts[3]) for facts in images], np.int64)
+        shares = np.array([area for facts in images for area in facts[3]], np.float64)
+        pixels = np.repeat(np.array([facts[0] * facts[1] for facts in images], np.int64), per_image)
+        self.per_image = merge_digests((self.per_image, digest_of_array(per_image)))
+        self.share = merge_digests((self.share, digest_of_array(np.rint(shares * MILLION).astype(np.int64))))
+        self.area = merge_digests((self.area, digest_of_array(np.rint(shares * pixels).astype(np.int64))))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "per_image": self.per_image.to_json(),
+            "share": self.share.to_json(),
+            "area": self.area.to_json(),
+        }
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Adding up
+
+
+def merge_statistics(shards: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
+    """The statistics of a dataset from (file name, statistics) of its shards.
+
+    Samples become ``{"file", "record", "offset", "size"}``: those with the lowest record numbers, which lie in as many
+    shards as possible and near the start of each. A shard with the name '' has no file in which its places mean
+    anything.
+    """
+    parts = sorted(((name, part) for name, part in shards if part), key=lambda shard: shard[0])
+    told: dict[str, Any] = {}
+    images = [part["images"] for _, part in parts if "images" in part]
+    if images:
+        told["images"] = {
+            **_merged_digests(images, IMAGE_DIGESTS),
+            "shapes": _added(part["shapes"] for part in images),
+            "sizes": _merged_sizes([part["sizes"] for part in images]),
+        }
+    objects = [part["objects"] for _, part in parts if "objects" in part]
+    if objects:
+        told["objects"] = _merged_digests(objects, OBJECT_DIGESTS)
+    frames = [part for _, part in parts if "frames" in part]
+    if frames:
+        told.update(_merged_digests(frames, ("frames",)))
+    told["samples"] = _merged_samples([(name, part["samples"]) for name, part in parts])
+    return told
+
+
+def check_statistics(statistics: Mapping[str, Any]) -> None:
+    """Raise AttributeError, KeyError, TypeError or ValueError for what :func:`merge_statistics` cannot have given."""
+    images, objects = statistics.get("images"), statistics.get("objects")
+    if images is not None:
+        _merged_digests([images], IMAGE_DIGESTS)
+        _added([images["shapes"]])
+        _merged_sizes([images["sizes"]])
+    if objects is not None:
+        _merged_digests([objects], OBJECT_DIGESTS)
+    if "frames" in statistics:
+        _merged_digests([statistics], ("frames",))
+    samples = statistics.get("samples", {})
+    for places in (*(named for group in SAMPLE_GROUPS for named in samples[group].values()), samples["unlabelled"]):
+        for place in places:
+            Place(*(int(place[name]) for name in Place._fields))
+
+
+def _merged_digests(parts: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, Any]:
+    return {name: merge_digests(Digest.from_json(part[name]) for part in parts).to_json() for name in names}
+
+
+def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for part in counts:
+        total.update(part)
+    return dict(sorted(total.items()))
+
+
+def _merged_sizes(parts: Sequence[Mapping[str, int] | None]) -> dict[str, int] | None:
+    """Whether there are too many sizes depends on the set of all of them alone, so no order can show."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    merged = _added(known)
+    return merged if len(merged) <= MAX_SIZES else None
+
+
+def _merged_samples(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for group in SAMPLE_GROUPS:
+        names = sorted({name for _, part in parts for name in part[group]})
+        most = samples_per_class(len(names)) if group == "classes" else SAMPLES_PER_NOTE
+        found = {
+            name: _first((place for file, part in parts for place in _placed(file, part[group].get(name, ()))), most)
+            for name in names
+        }
+        merged[group] = {name: places for name, places in found.items() if places}
+    unlabelled = (place for file, part in parts for place in _placed(file, part["unlabelled"]))
+    return {**merged, "unlabelled": _first(unlabelled, MAX_SAMPLES)}
+
+
+def _placed(file: str, places: Iterable[Sequence[int]]) -> Iterator[tuple[int, str, int, int]]:
+    if file:
+        for record, offset, size in places:
+            yield record, file, offset, size
+
+
+def _first(places: Iterable[tuple[int, str, int, int]], most: int) -> list[dict[str, Any]]:
+    return [
+        {"file": file, "record": record, "offset": offset, "size": size}
+        for record, file, offset, size in heapq.nsmallest(most, places)
+    ]

@@ -1,0 +1,1 @@
+"""What everything shares: the frozen types between the stages, geometry, splits, texts for people."""

@@ -1,0 +1,169 @@
+"""Archives (zip, tar, tar.gz, tar.bz2, tar.xz) with class folders, or a manifest and its images, in them.
+
+An archive is read where it lies: its inside is shown to the other formats as a file system (:mod:`.archive_files`), and
+each row gets the place of its image's bytes. What cannot be read (encrypted, damaged, named so that it lies outside,
+links that lead nowhere) is a reject with the name of the member.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from beam_tfrecord.core.elements import RejectedRow, Row
+from beam_tfrecord.errors import ManifestError
+from beam_tfrecord.manifests.archives.files import ArchiveFiles
+from beam_tfrecord.manifests.archives.index import ArchiveIndex, Listed, list_archive
+from beam_tfrecord.manifests.archives.members import shared_archives
+from beam_tfrecord.manifests.archives.streams import archive_kind
+from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.filenames import ARCHIVE_SUFFIXES, is_data_name, junk_part
+from beam_tfrecord.manifests.registry import FORMATS, detect_format
+from beam_tfrecord.manifests.text.row_fields import rejected
+from beam_tfrecord.manifests.text.uri_text import scheme_of
+from beam_tfrecord.options.config import ManifestConfig
+
+_NO_ARCHIVES = (".xlsx", ".docx", ".npz", ".jar", ".apk", ".whl")
+_MASKS = ("mask", "instance_mask")
+
+
+class ArchiveFormat(ManifestFormat):
+    """One archive. Its headers are looked at twice, to learn what it holds and for the rows; a compressed one is read
+    through for that.
+    """
+
+    name = "archive"
+    suffixes = ARCHIVE_SUFFIXES
+
+    def recognises(self, files: Files, uri: str, head: bytes) -> bool:
+        """Whether the bytes, unpacked if they were compressed, begin like a zip or tar."""
+        return archive_kind(head) in ("zip", "tar") and not uri.lower().endswith(_NO_ARCHIVES)
+
+    def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
+        index = list_archive(files, uri)
+        inner_files = ArchiveFiles(files, index, shared_archives())
+        config = inside_config(config)
+        try:
+            inner = FORMATS[detect_format(inner_files, inner_files.root)].describe(
+                inner_files, inner_files.root, split, config
+            )
+        except ManifestError:
+            if not index.troubles or any(junk_part(path) is None and not is_data_name(path) for path in index.members):
+                raise
+            # No image in it can be read; that is told member by member.
+            return Source(uri, self.name, split, inner_files.root)
+        return Source(
+            uri,
+            self.name,
+            split,
+            inner.base,
+            inner.labels,
+            inner.category_ids,
+            {"inner": asdict(inner), "found": inner.details.get("found", inner.format)},
+        )
+
+    def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
+        index = list_archive(files, piece.source.uri)
+        inner = _inner_source(piece.source.details)
+        if index.others:
+            yield Ignored(index.others)
+        if inner is None or inner.format == "folder":
+            yield from _troubles(index)
+        if inner is None:
+            return
+        inner_files = ArchiveFiles(files, index, shared_archives())
+        placer = _Placer(index, inner_files, inner)
+        for item in FORMATS[inner.format].rows(inner_files, Piece(inner), inside_config(config)):
+            yield placer.place(item) if isinstance(item, Row) else item
+
+
+def inside_config(config: ManifestConfig) -> ManifestConfig:
+    """The options for what lies in an archive: its format is looked for anew."""
+    return replace(config, format="auto")
+
+
+def _inner_source(details: Mapping[str, Any]) -> Source | None:
+    return Source(**details["inner"]) if "inner" in details else None
+
+
+def _troubles(index: ArchiveIndex) -> Iterator[Item]:
+    """Rejects for what cannot be read; nobody misses junk and texts, unless their names are meant to do harm."""
+    ignored = 0
+    for listed in index.troubles:
+        if listed.code != "unsafe_path" and (junk_part(listed.path) is not None or is_data_name(listed.path)):
+            ignored += 1
+        else:
+            yield reject_of(index.uri, listed)
+    if ignored:
+        yield Ignored(ignored)
+
+
+def reject_of(archive: str, listed: Listed, origin: str = "") -> RejectedRow:
+    """The reject for a member that cannot be read. origin: of the row that names it; that of the member by default."""
+    place = "!/".join((archive, *listed.chain))
+    return rejected(origin or place, listed.code, f"{place} cannot be read: {listed.message}", place)
+
+
+class _Placer:
+    """Gives rows the places of their images (and masks) in the archive."""
+
+    def __init__(self, index: ArchiveIndex, files: ArchiveFiles, inner: Source) -> None:
+        self._index = index
+        self._files = files
+        self._inner = inner
+        self._troubles = {listed.path: listed for listed in index.troubles}
+        self._seen: Counter[str] = Counter()
+
+    def place(self, row: Row) -> Row | RejectedRow:
+        """The row with ``member`` (and ``mask_member``), or the reject for an image that cannot be read."""
+        fields = dict(row.fields)
+        if "image" in fields:
+            found = self._find(fields["image"], row.origin)
+            if isinstance(found, RejectedRow):
+                return replace(found, source_rows=row.source_rows)
+            if found is not None:
+                fields["member"] = found.member
+        for mask in _MASKS:
+            if fields.get(mask):
+                listed = self._files.find(self._files.join(self._inner.base, fields[mask]))
+                if listed is not None:
+                    fields[f"{mask}_member"] = listed.member
+        if isinstance(fields.get("panoptic"), Mapping):
+            listed = self._files.find(self._files.join(self._inner.base, str(fields["panoptic"].get("mask", ""))))
+            if listed is not None:
+                fields["panoptic"] = {**fields["panoptic"], "member": listed.member}
+        return row._replace(origin=self._origin(row.origin, fields), fields=fields)
+
+    def _find(self, image: str, origin: str) -> Listed | RejectedRow | None:
+        """The member that a row names; None for an image that lies elsewhere on purpose."""
+        uri = self._files.join(self._inner.base, image)
+        path = self._files.path_of(uri)
+        if path is None:
+            is_local = image.startswith("/") or scheme_of(image) == "file"
+            if is_local and self._files.path_of(self._inner.base) is not None:
+                message = f"the manifest in the archive names {image!r}, which lies outside of the archive"
+                return rejected(origin, "unsafe_path", message, image)
+            return None
+        if path.split("/")[0] == "..":
+            message = f"the manifest in the archive names {image!r}, which leads out of the archive"
+            return rejected(origin, "unsafe_path", message, image)
+        if path in self._troubles and path not in self._index.members:
+            return reject_of(self._index.uri, self._troubles[path], origin)
+        found = self._index.members.get(path)
+        if found is None:
+            return rejected(origin, "missing_file", f"the archive {self._index.uri} has no member {path!r}", uri)
+        earlier = self._index.replaced.get(path, [])
+        if earlier and self._inner.format == "folder":  # each of several members with one name is a row of its own
+            number = self._seen[path]
+            self._seen[path] += 1
+            return [*earlier, found][number]
+        return found
+
+    def _origin(self, origin: str, fields: Mapping[str, Any]) -> str:
+        """The member itself as origin, when the row stands for it and not for the line of a manifest."""
+        member = fields.get("member")
+        if member is None or self._files.find(origin) is None:
+            return origin
+        return "!/".join((member.archive, *member.path))

@@ -1,0 +1,104 @@
+"""JSON Lines: one JSON object per line, its keys being the columns (https://jsonlines.org)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from beam_tfrecord.errors import ManifestError
+from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES
+from beam_tfrecord.manifests.text.dialect import first_line
+from beam_tfrecord.manifests.text.line_pieces import text_pieces
+from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
+from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles
+from beam_tfrecord.manifests.text.row_fields import rows_of_cells, with_mask_places
+from beam_tfrecord.manifests.text.uri_text import folder_of
+from beam_tfrecord.options.config import ManifestConfig
+
+Objects = Iterator[tuple[str, dict[str, Any] | str]]
+_SAMPLE_ROWS = 1_000
+
+
+class JsonlFormat(ManifestFormat):
+    """One object per line. Columns are the keys of the first thousand objects; a missing key is an empty cell."""
+
+    name = "jsonl"
+    suffixes = (".jsonl", ".ndjson")
+
+    def __init__(self, piece_bytes: int = PIECE_BYTES, block_bytes: int = BLOCK_BYTES) -> None:
+        self._piece_bytes = piece_bytes
+        self._block_bytes = block_bytes
+
+    def recognises(self, files: Files, uri: str, head: bytes) -> bool:
+        """Whether the file begins with a whole object on a line of its own, or with an array of objects."""
+        text = (decode_head(head) or "").lstrip()
+        if text.startswith("["):
+            return text[1:].lstrip().startswith("{")
+        return isinstance(_value(text.partition("\n")[0]), dict)
+
+    def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
+        sample = look_at_text(files, uri)
+        if sample.text.lstrip().startswith("["):
+            raise ManifestError(
+                f"{uri} is one JSON array: write one object per line instead, for instance with: jq -c '.[]'"
+            )
+        lines = sample.text.split("\n") if sample.is_whole else sample.text.split("\n")[:-1]
+        values = [_value(line) for line in lines[:_SAMPLE_ROWS] if line.strip()]
+        objects = [value for value in values if isinstance(value, dict)]
+        first = first_line(sample.text).strip()
+        if not objects:
+            raise ManifestError(f"{uri}: no line is a JSON object; the first one is: {first[:200]}")
+        header = tuple(dict.fromkeys(key for value in objects for key in value))
+        roles = find_roles(header, config, uri)
+        check_has_image(roles, header, config, uri, first)
+        base = config.images if config.images is not None else folder_of(uri)
+        details = {"text": sample.form.to_details(), "roles": roles.to_details()}
+        return Source(uri, self.name, split, base, details=details)
+
+    def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
+        roles = Roles.from_details(source.details["roles"])
+        if roles.has_boxes or roles.sequence is not None:
+            yield Piece(source)
+            return
+        form = TextForm(**source.details["text"])
+        yield from text_pieces(files, source, form, None, self._piece_bytes, self._block_bytes)
+
+    def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
+        roles = Roles.from_details(piece.source.details["roles"])
+        items = rows_of_cells(json_objects(files, piece), roles)
+        yield from with_mask_places(items, files, piece.source.base) if roles.mask is not None else items
+
+
+def json_objects(files: Files, piece: Piece) -> Objects:
+    """(origin, object) of each line that is not blank; for one that holds none, a text that says why."""
+    uri = piece.source.uri
+    lines = TextLines(files, uri, TextForm(**piece.source.details["text"]), piece.start, piece.end)
+    for number, line in enumerate(lines, start=piece.first_line):
+        if lines.had_nul:
+            lines.had_nul = False
+            yield f"{uri}:{number}", "the line holds NUL characters: the file is damaged at this place"
+        elif line.strip():
+            value = _value(line)
+            if isinstance(value, dict):
+                yield f"{uri}:{number}", value
+            else:
+                yield f"{uri}:{number}", _no_object(value)
+
+
+def _value(line: str) -> Any:
+    """The value of a line; a ValueError (not raised) for one that is no JSON."""
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        return error
+    except RecursionError:
+        return ValueError("it is nested too deeply")
+
+
+def _no_object(value: Any) -> str:
+    if isinstance(value, ValueError):
+        return f'the line is no JSON: {value}; each line must be one object such as {{"image": ..., "label": ...}}'
+    kind = {list: "an array", str: "a text", bool: "true or false", type(None): "null"}.get(type(value), "a number")
+    return f'the line is {kind}; each line must be one object such as {{"image": ..., "label": ...}}'

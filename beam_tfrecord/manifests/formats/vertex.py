@@ -1,0 +1,193 @@
+"""Import files of Vertex AI: CSV without a header, and JSON Lines (cloud.google.com/vertex-ai/docs/image-data).
+
+CSV, with an optional ML_USE in front (TRAINING, VALIDATION, TEST, UNASSIGNED; TRAIN of AutoML):
+
+``[ML_USE,]uri[,label,...]``                       one label, several, or none
+``[ML_USE,]uri,label,x,y,x,y,x,y,x,y``             one box: its corners, clockwise from the upper left, as fractions
+
+Two opposite corners are enough; the cells of the others are empty, those at the end of the line may be missing.
+JSON Lines: ``imageGcsUri`` with ``classificationAnnotation``, ``classificationAnnotations`` or
+``boundingBoxAnnotations``.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from beam_tfrecord.annotations.cells import real_number
+from beam_tfrecord.core.elements import RejectedRow, Row
+from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.gathering import gather_by_image
+from beam_tfrecord.manifests.split_names import is_split_word, split_of_cell
+from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
+from beam_tfrecord.manifests.text.row_fields import rejected
+from beam_tfrecord.manifests.text.uri_text import folder_of
+from beam_tfrecord.options.config import ManifestConfig
+
+_ML_USE = "aiplatform.googleapis.com/ml_use"
+_SAMPLE_ROWS = 200
+
+
+class VertexFormat(ManifestFormat):
+    """An import file for image classification (one label or several) or object detection."""
+
+    name = "vertex"
+
+    def recognises(self, files: Files, uri: str, head: bytes) -> bool:
+        """JSON with imageGcsUri, or lines whose first cell, behind ML_USE, is a gs:// uri."""
+        text = decode_head(head)
+        if text is None:
+            return False
+        lines = [line for line in text.splitlines()[:_SAMPLE_ROWS] if line.strip()]
+        if not lines:
+            return False
+        if lines[0].lstrip().startswith("{"):
+            return '"imageGcsUri"' in lines[0]
+        rows = list(csv.reader(lines[:-1] or lines))
+        return all(split_off_use(row)[1][:1] and split_off_use(row)[1][0].startswith("gs://") for row in rows if row)
+
+    def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
+        sample = look_at_text(files, uri)
+        lines = [line for line in sample.text.splitlines()[:_SAMPLE_ROWS] if line.strip()]
+        if lines[0].lstrip().startswith("{"):
+            task = "json"
+        else:
+            task = "boxes" if any(is_box_row(split_off_use(row)[1]) for row in csv.reader(lines)) else "labels"
+        base = config.images if config.images is not None else folder_of(uri)
+        return Source(uri, self.name, split, base, details={"task": task, "text": sample.form.to_details()})
+
+    def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
+        source = piece.source
+        lines = TextLines(files, source.uri, TextForm(**source.details["text"]))
+        if source.details["task"] == "json":
+            yield from _json_rows(lines, source.uri)
+        elif source.details["task"] == "boxes":
+            yield from gather_by_image(_csv_rows(lines, source.uri, with_boxes=True))
+        else:
+            yield from _csv_rows(lines, source.uri, with_boxes=False)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# CSV
+
+
+def split_off_use(cells: Sequence[str]) -> tuple[str, list[str]]:
+    """(split, the other cells). The first cell is ML_USE when it is one of its values, or empty before a second one."""
+    if len(cells) > 1 and (is_split_word(cells[0]) or not cells[0].strip()):
+        return split_of_cell(cells[0], is_ml_use=True), list(cells[1:])
+    return "", list(cells)
+
+
+def is_box_row(cells: Sequence[str]) -> bool:
+    """Whether cells are uri, label, and corners: numbers or nothing, of which there are at least four."""
+    corners = [cell for cell in cells[2:] if cell.strip()]
+    return len(cells) <= 10 and len(corners) >= 4 and all(_is_number(cell) for cell in corners)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        real_number(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _csv_rows(lines: TextLines, uri: str, *, with_boxes: bool) -> Iterator[Row | RejectedRow]:
+    reader = csv.reader(iter(lines), strict=True)
+    while True:
+        start = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield rejected(f"{uri}:{start}", "bad_row", f"the line is no CSV: {error}")
+            continue
+        if any(cell.strip() for cell in cells):
+            yield _csv_row(cells, f"{uri}:{start}", with_boxes)
+
+
+def _csv_row(cells: Sequence[str], origin: str, with_boxes: bool) -> Row | RejectedRow:
+    split, rest = split_off_use(cells)
+    image = rest[0].strip() if rest else ""
+    if not image:
+        return rejected(origin, "bad_row", "the line names no image")
+    fields: dict[str, Any] = {"image": image}
+    if split:
+        fields["split"] = split
+    if not with_boxes:
+        fields.update(_labels([cell.strip() for cell in rest[1:] if cell.strip()]))
+        return Row(origin, fields)
+    if len(rest) > 10:
+        return rejected(origin, "bad_row", f"the line has {len(cells)} cells, more than a box has", image)
+    fields["boxes"] = []
+    if any(cell.strip() for cell in rest[1:]):
+        corners = _corners([*rest[2:], *[""] * (10 - len(rest))])
+        fields["boxes"].append(
+            {"class": rest[1] if len(rest) > 1 else "", "bbox": corners, "normalized": True, "origin": origin}
+        )
+    return Row(origin, fields)
+
+
+def _labels(names: Sequence[str]) -> dict[str, Any]:
+    if not names:
+        return {}
+    return {"label": names[0] if len(names) == 1 else list(names)}
+
+
+def _corners(cells: Sequence[str]) -> list[str]:
+    """xmin, ymin, xmax, ymax from the eight cells of four corners, of which two opposite ones are there."""
+    x1, y1, x2, y2, x3, y3, x4, y4 = cells
+    first = [x1, y1, x3, y3]
+    second = [x4, y2, x2, y4]
+    return second if any(not cell.strip() for cell in first) and all(cell.strip() for cell in second) else first
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# JSON Lines
+
+
+def _json_rows(lines: TextLines, uri: str) -> Iterator[Row | RejectedRow]:
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield _json_row(line, f"{uri}:{number}")
+
+
+def _json_row(line: str, origin: str) -> Row | RejectedRow:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return rejected(origin, "bad_row", f"the line is no JSON: {error}")
+    image = value.get("imageGcsUri") if isinstance(value, Mapping) else None
+    if not isinstance(image, str) or not image.strip():
+        return rejected(origin, "bad_row", "the line has no imageGcsUri")
+    try:
+        return Row(origin, {"image": image, **_json_fields(value, origin)})
+    except (TypeError, AttributeError, KeyError) as error:
+        return rejected(origin, "bad_row", f"the annotations of the line are not of the expected form: {error}", image)
+
+
+def _json_fields(value: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    use = (value.get("dataItemResourceLabels") or {}).get(_ML_USE)
+    split = split_of_cell(str(use or ""), is_ml_use=True)
+    if split:
+        fields["split"] = split
+    if value.get("classificationAnnotation"):
+        fields["label"] = value["classificationAnnotation"]["displayName"]
+    if value.get("classificationAnnotations") is not None:
+        fields["label"] = [annotation["displayName"] for annotation in value["classificationAnnotations"]]
+    if value.get("boundingBoxAnnotations") is not None:
+        fields["boxes"] = [
+            {
+                "class": annotation.get("displayName"),
+                "bbox": [annotation.get(side) for side in ("xMin", "yMin", "xMax", "yMax")],
+                "normalized": True,
+                "origin": origin,
+            }
+            for annotation in value["boundingBoxAnnotations"]
+        ]
+    return fields

@@ -1,0 +1,242 @@
+"""Pascal VOC folders: one XML per image, split lists, palette masks (host.robots.ox.ac.uk/pascal/VOC/voc2012).
+
+The usual layout is ``Annotations/x.xml``, ``JPEGImages/x.jpg``, ``ImageSets/Main/train.txt``,
+``SegmentationClass/x.png`` and ``SegmentationObject/x.png``; ``annotations/`` and ``images/`` beside each other, XML
+files in one folder with --images, a list of ImageSets and a single XML file are fine as well. A row is an annotation
+file; without any, a class mask. Images that have none are no rows. Coordinates are used as they stand: VOC counts
+pixels from 1, but the Object Detection API and most tools take no notice of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from beam_tfrecord.core.elements import RejectedRow, Row
+from beam_tfrecord.errors import ConfigError, ManifestError, RowError
+from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.filenames import is_image_name
+from beam_tfrecord.manifests.formats.voc_xml import fields_of_xml
+from beam_tfrecord.manifests.siblings import (
+    ImageFinder,
+    in_parallel,
+    items_of,
+    parent,
+    pieces_of,
+    relative_files,
+    without_suffix,
+)
+from beam_tfrecord.manifests.text.compression import readable
+from beam_tfrecord.manifests.text.row_fields import rejected
+from beam_tfrecord.manifests.text.uri_text import name_of
+from beam_tfrecord.options.config import ManifestConfig
+
+_ANNOTATIONS = ("Annotations", "annotations", "Annotation", "xml", "xmls", "labels")
+_IMAGES = ("JPEGImages", "images", "Images", "imgs", "img")
+_CLASS_MASKS = ("SegmentationClass",)
+_OBJECT_MASKS = ("SegmentationObject",)
+_LISTS = ("ImageSets/Main", "ImageSets/Segmentation", "ImageSets/Layout", "ImageSets")
+_SPLIT_LISTS = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where the parts are; '' for what is not there. only: one XML or list file that names the items."""
+
+    annotations: str
+    images: str
+    lists: str = ""
+    class_masks: str = ""
+    object_masks: str = ""
+    only: str = ""
+
+
+class VocFormat(ManifestFormat):
+    """A folder with XML annotations, an XML file, or (with --format voc) a list of ImageSets."""
+
+    name = "voc"
+
+    def recognises(self, files: Files, uri: str, head: bytes) -> bool:
+        if not files.is_folder(uri):
+            start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+            return start.startswith((b"<annotation", b"<?xml")) and b"<annotation" in head
+        names = set(files.list_folder(uri))
+        if "SegmentationClass/" in names and "JPEGImages/" in names:
+            return True
+        folders = [files.join(uri, name) for name in _ANNOTATIONS if f"{name}/" in names]
+        return any(_has_xml(files, folder) for folder in (*folders, uri)) or len(_devkit_folders(files, uri)) > 0
+
+    def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
+        with readable(uri):
+            layout = _find_layout(files, uri, config.images)
+        return Source(uri, self.name, split, layout.images, details=asdict(layout))
+
+    def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
+        with readable(source.uri):
+            yield from pieces_of(source, len(_items(files, _Layout(**source.details))[0]))
+
+    def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
+        layout = _Layout(**piece.source.details)
+        with readable(piece.source.uri):
+            paths, ignored = _items(files, layout)
+            reader = _Reader(
+                files,
+                layout,
+                ImageFinder(relative_files(files, layout.images)[0]),
+                _split_lists(files, layout),
+                {
+                    field: (folder, frozenset(relative_files(files, folder)[0]))
+                    for field, folder in (("mask", layout.class_masks), ("instance_mask", layout.object_masks))
+                    if folder
+                },
+            )
+        if ignored and piece.start == 0:
+            yield Ignored(ignored)
+        yield from in_parallel(reader.row, items_of(piece, paths))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Makes rows of the items of a folder. masks: (folder, names that are there) by canonical field."""
+
+    files: Files
+    layout: _Layout
+    finder: ImageFinder
+    split_of: Mapping[str, str]
+    masks: Mapping[str, tuple[str, frozenset[str]]]
+
+    def row(self, path: str) -> Row | RejectedRow:
+        """The row of an annotation file, or of a class mask where there are no annotations."""
+        stem = without_suffix(path)
+        origin = self.files.join(self.layout.annotations or self.layout.class_masks, path)
+        try:
+            fields = fields_of_xml(_read_xml(self.files, origin), name_of(origin)) if self.layout.annotations else {}
+        except RowError as error:
+            return rejected(origin, error.code, error.message, self.finder.find("", stem) or stem)
+        stated = fields.pop("stated_image", "")
+        fields["image"] = self.finder.find(stated, stem) or stated or f"{stem}.jpg"
+        if stem in self.split_of:
+            fields["split"] = self.split_of[stem]
+        for field, (folder, names) in self.masks.items():
+            fields[field] = self.files.join(folder, f"{stem}.png") if f"{stem}.png" in names else ""
+        return Row(origin, fields)
+
+
+def _read_xml(files: Files, uri: str) -> bytes:
+    try:
+        with files.open(uri) as stream:
+            return stream.read()
+    except FileNotFoundError:
+        raise RowError("bad_annotation", f"the annotation file {uri} does not exist") from None
+    except OSError as error:
+        raise RowError("read_failed", f"the annotation file {uri} cannot be read: {error}") from None
+
+
+def _has_xml(files: Files, folder: str) -> bool:
+    return any(name.lower().endswith(".xml") for name in files.list_folder(folder))
+
+
+def _has_xml_below(files: Files, folder: str) -> bool:
+    return any(path.lower().endswith(".xml") for path in relative_files(files, folder)[0])
+
+
+def _devkit_folders(files: Files, uri: str) -> list[str]:
+    """VOC2007, VOC2012 ... below a VOCdevkit folder."""
+    names = [name.rstrip("/") for name in files.list_folder(uri) if name.startswith("VOC") and name.endswith("/")]
+    folders = [files.join(uri, name) for name in names]
+    return [folder for folder in folders if _subfolder(files, folder, _ANNOTATIONS)]
+
+
+def _subfolder(files: Files, root: str, names: tuple[str, ...]) -> str:
+    """The first of some subfolders that is there, or ''."""
+    there = set(files.list_folder(root))
+    return next((files.join(root, name) for name in names if f"{name.split('/')[0]}/" in there), "")
+
+
+def _find_layout(files: Files, uri: str, images: str | None) -> _Layout:
+    if not files.is_folder(uri):
+        return _layout_of_file(files, uri, images)
+    devkits = [] if _subfolder(files, uri, _ANNOTATIONS) else _devkit_folders(files, uri)
+    if len(devkits) > 1:
+        raise ConfigError(f"{uri} holds several datasets: give each its own --input, such as --input {devkits[0]}")
+    root = devkits[0] if devkits else uri.rstrip("/") or uri
+    named = (files.join(root, name) for name in _ANNOTATIONS)
+    annotations = next((folder for folder in named if _has_xml_below(files, folder)), "")
+    if not annotations and not _subfolder(files, root, _CLASS_MASKS) and _has_xml_below(files, root):
+        annotations, root = root, parent(root)
+    layout = _layout_below(files, root, annotations, images)
+    if not layout.annotations and not layout.class_masks:
+        raise ManifestError(
+            f"{uri} is no Pascal VOC folder: expected are Annotations/*.xml (or XML files in the folder itself), "
+            f"or SegmentationClass/*.png; found are {', '.join(files.list_folder(uri)[:8]) or 'no files'}"
+        )
+    return layout
+
+
+def _layout_of_file(files: Files, uri: str, images: str | None) -> _Layout:
+    """A single XML file, or a list of stems such as ImageSets/Main/train.txt."""
+    if not files.is_file(uri):
+        raise ManifestError(f"{uri} does not exist")
+    folder = parent(uri)
+    if uri.lower().endswith(".xml"):
+        return _layout_below(files, parent(folder), folder, images, uri)
+    for root in (folder, parent(folder), parent(parent(folder))):
+        annotations = _subfolder(files, root, _ANNOTATIONS)
+        if annotations:
+            return _layout_below(files, root, annotations, images, uri)
+    raise ManifestError(f"{uri}: the list belongs to no Pascal VOC folder, none above it has Annotations/")
+
+
+def _layout_below(files: Files, root: str, annotations: str, images: str | None, only: str = "") -> _Layout:
+    if images is None:
+        beside = annotations or root
+        has_own = any(is_image_name(name) for name in files.list_folder(beside))
+        images = _subfolder(files, beside, _IMAGES) or _subfolder(files, root, _IMAGES) or (beside if has_own else root)
+    return _Layout(
+        annotations,
+        images,
+        "" if only else next((folder for name in _LISTS if files.is_folder(folder := files.join(root, name))), ""),
+        _subfolder(files, root, _CLASS_MASKS),
+        _subfolder(files, root, _OBJECT_MASKS),
+        only,
+    )
+
+
+def _items(files: Files, layout: _Layout) -> tuple[list[str], int]:
+    """(paths of the items below their folder, sorted, then those that are only listed; pieces of junk among them)."""
+    if layout.only.lower().endswith(".xml"):
+        return [name_of(layout.only)], 0
+    folder, suffix = (layout.annotations, ".xml") if layout.annotations else (layout.class_masks, ".png")
+    if layout.only:
+        return [f"{stem}{suffix}" for stem in _stems_of_list(files, layout.only)], 0
+    found, ignored = relative_files(files, folder)
+    paths = [path for path in found if path.lower().endswith(suffix)]
+    stems = {without_suffix(path) for path in paths}
+    listed = [f"{stem}{suffix}" for stem in _split_lists(files, layout) if stem not in stems]
+    return paths + listed, ignored
+
+
+def _stems_of_list(files: Files, uri: str) -> list[str]:
+    """The stems of a list; a second word, such as the -1 of ``cat_train.txt``, is passed over."""
+    with files.open(uri) as stream:
+        lines = stream.read().decode("utf-8-sig", "surrogateescape").splitlines()
+    stems = [line.split()[0] for line in lines if line.strip()]
+    return [without_suffix(stem) if stem.lower().endswith((".jpg", ".xml", ".png")) else stem for stem in stems]
+
+
+def _split_lists(files: Files, layout: _Layout) -> dict[str, str]:
+    """Split by stem, from train.txt, val.txt and test.txt.
+
+    trainval.txt counts where train and val are not told apart.
+    """
+    if not layout.lists:
+        return {}
+    there = set(files.list_folder(layout.lists))
+    names = [name for name in _SPLIT_LISTS if f"{name}.txt" in there]
+    if "trainval.txt" in there and not {"train", "val"} & set(names):
+        names.append("trainval")
+    found: dict[str, str] = {}
+    for name in names:
+        for stem in _stems_of_list(files, files.join(layout.lists, f"{name}.txt")):
+            found.setdefault(stem, name)
+    return found

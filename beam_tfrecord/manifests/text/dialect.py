@@ -1,0 +1,121 @@
+"""How a CSV is written: its delimiter, whether spaces follow delimiters, and its header, found from its first lines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from beam_tfrecord.manifests.filenames import is_image_name
+from beam_tfrecord.manifests.split_names import is_split_word
+from beam_tfrecord.manifests.text.roles import known_names
+from beam_tfrecord.options.config import ManifestConfig
+
+DELIMITERS = ",;\t|"
+LONGEST_CELL = 16 * 2**20  # characters; a longer one is taken for a quote that is never closed
+_SAMPLE_ROWS = 100
+_EXCEL_HINT = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a table is written.
+
+    skip_spaces: spaces between a delimiter and its cell are no part of the cell. header: names of the columns.
+    has_header: they stand in the first row; otherwise they were told from what the columns hold. preamble: lines before
+    the first row (Excel's ``sep=;``). first_row: the first row as it stands, for messages.
+    """
+
+    delimiter: str
+    skip_spaces: bool
+    header: tuple[str, ...]
+    has_header: bool
+    preamble: int = 0
+    first_row: str = ""
+
+    def to_details(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+def sniff_dialect(sample: str, is_whole: bool, config: ManifestConfig, preferred: str = DELIMITERS) -> Dialect:
+    """The dialect of a table that begins with ``sample``, which is not blank.
+
+    preferred: the delimiters that may be, the more likely ones first.
+    """
+    hint = _EXCEL_HINT.match(sample)
+    if hint:
+        sample, preferred = sample[hint.end() :], hint[1]
+    tables = {mark: sample_rows(sample, is_whole, mark) for mark in preferred}
+    delimiter = max(preferred, key=lambda mark: (*_fitness(tables[mark], config), -preferred.index(mark)))
+    rows = tables[delimiter]
+    skip_spaces = len(rows[0]) > 1 and all(cell.startswith(" ") for cell in rows[0][1:])
+    if skip_spaces:
+        rows = sample_rows(sample, is_whole, delimiter, skip_spaces=True)
+    first = first_line(sample)
+    told = headerless_names(rows)
+    if told is not None:
+        return Dialect(delimiter, skip_spaces, told, False, int(bool(hint)), first)
+    header = tuple(cell.strip() for cell in rows[0])
+    return Dialect(delimiter, skip_spaces, header, True, int(bool(hint)), first)
+
+
+def sample_rows(sample: str, is_whole: bool, delimiter: str, skip_spaces: bool = False) -> list[list[str]]:
+    """The first complete rows, blank ones left out; at least one."""
+    first = first_line(sample)
+    if not is_whole and "\n" in sample.rstrip("\n"):
+        sample = sample[: sample.rindex("\n") + 1]
+    newline = "\n" if "\n" in sample else ""
+    rows = []
+    csv.field_size_limit(LONGEST_CELL)
+    reader = csv.reader(io.StringIO(sample, newline=newline or None), delimiter=delimiter, skipinitialspace=skip_spaces)
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                rows.append(cells)
+            if len(rows) > _SAMPLE_ROWS:
+                break
+    except csv.Error:
+        pass
+    # The last row of a cut sample may be half of one, with an open quote.
+    if not is_whole and len(rows) > 1 and len(rows) <= _SAMPLE_ROWS:
+        rows.pop()
+    return rows or [[first]]
+
+
+def first_line(text: str) -> str:
+    """The first line that is not blank."""
+    return next((line for line in text.splitlines() if line.strip()), "")
+
+
+def _fitness(rows: Sequence[Sequence[str]], config: ManifestConfig) -> tuple[int, bool, float, int]:
+    """How well a delimiter fits: known names in the first row, several columns, rows of its width, its width."""
+    width = len(rows[0])
+    same = sum(len(row) == width for row in rows) / len(rows)
+    return known_names(rows[0], config), width > 1, same, width
+
+
+def headerless_names(rows: Sequence[Sequence[str]]) -> tuple[str, ...] | None:
+    """Names for the columns of a table without a header, when what they hold leaves no doubt; else None.
+
+    There are one to three columns: one holds names of images in every row, one may hold names of splits in every row,
+    and at most one other is the label.
+    """
+    width = len(rows[0])
+    if not 1 <= width <= 3 or any(len(row) != width for row in rows):
+        return None
+    columns = list(zip(*rows, strict=True))
+    names = ["image" if all(map(is_image_name, column)) else "" for column in columns]
+    if names.count("image") != 1:
+        return None
+    splits = [place for place, column in enumerate(columns) if not names[place] and all(map(is_split_word, column))]
+    if len(splits) > 1:
+        return None
+    for place in splits:
+        names[place] = "split"
+    if names.count("") > 1:
+        return None
+    return tuple(name or "label" for name in names)

@@ -1,0 +1,183 @@
+"""Text files as lines, whatever their encoding, line ends and compression.
+
+Read are UTF-8 with or without a byte order mark, and UTF-16 and UTF-32 with one or told by their zero bytes, compressed
+or not. A file that is none of these is an error that names the line: guessing among the 8-bit encodings would turn
+names of files and labels into others. A line ends at ``\\n`` (``\\r\\n`` keeps its ``\\r``), so that ``\\r``, form
+feeds and Unicode's line separators inside of a cell move no line number; where a file has no ``\\n`` at all, at
+``\\r``.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from beam_tfrecord.errors import ManifestError
+from beam_tfrecord.manifests.base import Files
+from beam_tfrecord.manifests.text.compression import compression_of, readable, unpacking
+
+SAMPLE_BYTES = 2**20
+_BUFFER = 2**20
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TextForm:
+    """How a text file is stored. encoding: a codec of Python. compression: as in :mod:`.compression`, or empty."""
+
+    encoding: str = "utf-8"
+    compression: str = ""
+    newline: str = "\n"
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether reading may begin behind any line end: in what is compressed, or not UTF-8, it may not."""
+        return self.encoding in ("utf-8", "utf-8-sig") and not self.compression and self.newline == "\n"
+
+    def to_details(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+class TextSample(NamedTuple):
+    """The form of a file and its first part. is_whole: there is no more than that."""
+
+    form: TextForm
+    text: str
+    is_whole: bool
+
+
+def look_at_text(files: Files, uri: str) -> TextSample:
+    """Find out how a text file is stored. Raises ManifestError when it cannot be read, is empty or is no text."""
+    with readable(uri), files.open(uri) as stream:
+        compression = compression_of(stream.read(6))
+        stream.seek(0)
+        head = _read(unpacking(stream, compression), SAMPLE_BYTES + 1)
+    is_whole = len(head) <= SAMPLE_BYTES
+    head = head[:SAMPLE_BYTES]
+    encoding = encoding_of(head)
+    try:
+        text = codecs.getincrementaldecoder(encoding)().decode(head, final=is_whole)
+    except UnicodeDecodeError:
+        raise _undecodable(files, uri, TextForm(encoding, compression)) from None
+    if not text.strip():
+        raise ManifestError(f"{uri} is empty: it holds no rows and no header")
+    newline = "\r" if "\r" in text and "\n" not in text else "\n"
+    return TextSample(TextForm(encoding, compression, newline), text, is_whole)
+
+
+def encoding_of(head: bytes) -> str:
+    """The codec for a file that begins with these bytes."""
+    marked = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
+    if marked:
+        return marked
+    sample = head[:4096]
+    pairs = len(sample) // 2
+    # Text of mostly Latin letters has a zero byte in nearly every other place when it is UTF-16.
+    if pairs and sample[1::2].count(0) > 0.6 * pairs and not sample[0::2].count(0):
+        return "utf-16-le"
+    if pairs and sample[0::2].count(0) > 0.6 * pairs and not sample[1::2].count(0):
+        return "utf-16-be"
+    return "utf-8"
+
+
+def decode_head(head: bytes) -> str | None:
+    """The first bytes of a file as text, or None when they are none."""
+    try:
+        text = codecs.getincrementaldecoder(encoding_of(head))().decode(head, final=False)
+    except UnicodeDecodeError:
+        return None
+    return text if text.strip() and "\0" not in text else None
+
+
+class TextLines:
+    """The lines of a file, or of the bytes from ``start`` to ``end`` of it (-1: the end), each with its line end.
+
+    NUL characters are taken out, and :attr:`had_nul` is set until the caller clears it. Iterating raises ManifestError
+    where the file cannot be read on.
+    """
+
+    def __init__(self, files: Files, uri: str, form: TextForm, start: int = 0, end: int = -1) -> None:
+        self._files, self._uri, self._form, self._start, self._end = files, uri, form, start, end
+        self.had_nul = False
+
+    def __iter__(self) -> Iterator[str]:
+        encoding = "utf-8" if self._start else self._form.encoding
+        with readable(self._uri), self._files.open(self._uri) as stream:
+            stream.seek(self._start)
+            if self._end >= 0:
+                stream = cast(BinaryIO, io.BufferedReader(_Part(stream, self._end - self._start), _BUFFER))
+            text = io.TextIOWrapper(
+                unpacking(stream, self._form.compression), encoding=encoding, newline=self._form.newline
+            )
+            try:
+                for line in text:
+                    if "\0" in line:
+                        self.had_nul = True
+                        line = line.replace("\0", "")
+                    yield line
+            except UnicodeDecodeError:
+                raise _undecodable(self._files, self._uri, self._form) from None
+
+
+class _Part(io.RawIOBase):
+    """The next bytes of a stream, as a stream of their own."""
+
+    def __init__(self, stream: BinaryIO, length: int) -> None:
+        self._stream = stream
+        self._left = length
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(min(len(buffer), self._left))
+        buffer[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
+
+
+def _read(stream: BinaryIO, length: int) -> bytes:
+    """Up to ``length`` bytes; fewer only at the end."""
+    parts = []
+    while length > 0 and (part := stream.read(length)):
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
+def _undecodable(files: Files, uri: str, form: TextForm) -> ManifestError:
+    """The error for a file that does not decode, with the first line at fault."""
+    decoder = codecs.getincrementaldecoder(form.encoding.removesuffix("-sig"))()
+    place, line = 0, 1
+    with readable(uri), files.open(uri) as stream:
+        unpacked = unpacking(stream, form.compression)
+        while block := unpacked.read(_BUFFER):
+            state = decoder.getstate()
+            try:
+                line += decoder.decode(block).count("\n")
+            except UnicodeDecodeError as error:
+                before = error.start - (len(error.object) - len(block))  # in the block; what was left over is before it
+                decoder.setstate(state)
+                line += decoder.decode(block[: max(before, 0)]).count("\n")
+                return _not_decodable(uri, form, line, place + before, error.object[error.start])
+            place += len(block)
+    return ManifestError(f"{uri}: line {line} ends in the middle of a character ({form.encoding})")
+
+
+def _not_decodable(uri: str, form: TextForm, line: int, place: int, byte: int) -> ManifestError:
+    if "utf-8" not in form.encoding:
+        return ManifestError(f"{uri}: line {line} is no valid {form.encoding} (byte 0x{byte:02x} at offset {place})")
+    return ManifestError(
+        f"{uri}: line {line} is not UTF-8 (byte 0x{byte:02x} at offset {place}). If the file was saved as Windows-1252 "
+        f"or Latin-1, save it as UTF-8, for instance with: iconv -f WINDOWS-1252 -t UTF-8"
+    )

@@ -1,0 +1,148 @@
+"""Which column of a table is the image, the label, the split ...: named by an option, or known by its usual name.
+
+Names are compared without case, and with spaces, dashes and dots as underscores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from beam_tfrecord.errors import ConfigError, nearest
+from beam_tfrecord.options.config import ManifestConfig
+
+# The usual names, the more telling first: of several columns that fit, the one whose name comes first here is taken.
+USUAL_NAMES: Mapping[str, tuple[str, ...]] = {
+    "image": (
+        *("image", "image_path", "image_uri", "image_file", "image_filename", "image_file_name", "image_name"),
+        *("image_url", "img", "img_path", "img_file", "img_name", "filename", "file_name", "file_path", "filepath"),
+        *("path", "file", "uri", "url"),
+    ),
+    "label": ("label", "labels", "class", "class_name", "category", "category_name", "target", "label_name"),
+    "split": ("split", "set", "subset", "ml_use", "dataset_split"),
+}
+BOX_COLUMNS = ("xmin", "ymin", "xmax", "ymax")
+_KNOWN = frozenset(name for names in USUAL_NAMES.values() for name in names)
+_OPTIONS = ("image", "label", "split", "group", "id", "mask", "sequence", "order")
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Column (as the header spells it) by the part that it plays; None where there is none.
+
+    columns: (name that --columns declares, column) of each further column. has_boxes: there are columns xmin, ymin,
+    xmax and ymax, one box to a row. is_ml_use: the split column is called ml_use. texts: (part, column) of
+    the parts that are plain texts and may be empty.
+    """
+
+    image: str | None = None
+    label: str | None = None
+    split: str | None = None
+    group: str | None = None
+    id: str | None = None
+    mask: str | None = None
+    sequence: str | None = None
+    order: str | None = None
+    columns: tuple[tuple[str, str], ...] = ()
+    has_boxes: bool = False
+    is_ml_use: bool = False
+    texts: tuple[tuple[str, str], ...] = field(init=False, repr=False, compare=False, default=())
+
+    def __post_init__(self) -> None:
+        parts = ((part, getattr(self, part)) for part in ("group", "mask", "sequence", "order"))
+        object.__setattr__(self, "texts", tuple((part, column) for part, column in parts if column is not None))
+
+    def needed(self) -> tuple[str, ...]:
+        """The columns that play a part, each once."""
+        named = [getattr(self, part) for part in _OPTIONS]
+        return tuple(dict.fromkeys([*(name for name in named if name), *(column for _, column in self.columns)]))
+
+    def to_details(self) -> dict[str, Any]:
+        """As plain values, for :attr:`~beam_tfrecord.manifests.base.Source.details`."""
+        return {name: value for name, value in asdict(self).items() if name != "texts"}
+
+    @classmethod
+    def from_details(cls, details: Mapping[str, Any]) -> Roles:
+        """The roles that :meth:`to_details` gave."""
+        return cls(**{**details, "columns": tuple(tuple(pair) for pair in details["columns"])})
+
+
+def normal(name: str) -> str:
+    """A column name as it is compared."""
+    return re.sub(r"[\s.\-]+", "_", name.strip().casefold())
+
+
+def known_names(header: Iterable[str], config: ManifestConfig) -> int:
+    """How many cells of a first line are names of columns: usual ones, of boxes, or named by an option."""
+    expected = _KNOWN | set(BOX_COLUMNS) | {normal(name) for name in named_columns(config)}
+    return sum(normal(name) in expected for name in header)
+
+
+def named_columns(config: ManifestConfig) -> list[str]:
+    """The columns that options name."""
+    named = [getattr(config, f"{part}_column") for part in _OPTIONS]
+    return [*filter(None, named), *(column.name for column in config.columns)]
+
+
+def find_roles(header: Sequence[str], config: ManifestConfig, where: str) -> Roles:
+    """The roles of the columns of a header.
+
+    where: the source, for messages. Raises ConfigError for a repeated name, and for a column that an option names and
+    that is not there.
+    """
+    repeated = [name for name, count in Counter(header).items() if count > 1 and name.strip()]
+    if repeated:
+        raise ConfigError(f"{where}: two columns are called {repeated[0]!r}: give each its own name in the header")
+    found: dict[str, Any] = {}
+    for part in _OPTIONS:
+        asked = getattr(config, f"{part}_column")
+        if asked is not None:
+            found[part] = _named(asked, header, f"--{part}_column", where)
+    columns = tuple((column.name, _named(column.name, header, "--columns", where)) for column in config.columns)
+    by_name = {normal(name): name for name in reversed(header)}
+    # A column that has another part already, or was declared as a plain one, is not guessed to be anything.
+    taken = {*found.values(), *(column for _, column in columns)}
+    for part, names in USUAL_NAMES.items():
+        if part not in found:
+            guess = next((by_name[name] for name in names if name in by_name and by_name[name] not in taken), None)
+            found[part] = guess
+            taken.add(guess)
+    return Roles(
+        **found,
+        columns=columns,
+        has_boxes=all(name in by_name for name in BOX_COLUMNS),
+        is_ml_use=found["split"] is not None and normal(found["split"]) == "ml_use",
+    )
+
+
+def _named(asked: str, header: Sequence[str], option: str, where: str) -> str:
+    """The column of the header that an option names: exactly so, or the only one that differs by case or blanks."""
+    if asked in header:
+        return asked
+    alike = [name for name in header if normal(name) == normal(asked)]
+    if len(alike) == 1:
+        return alike[0]
+    raise ConfigError(
+        f"{option} {asked}: {where} has no such column{nearest(asked, header)}; its columns are {listed(header)}"
+    )
+
+
+def listed(names: Sequence[str], limit: int = 20) -> str:
+    """Names in quotes, the first ones when there are many."""
+    shown = ", ".join(repr(name) for name in names[:limit])
+    return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown or "none"
+
+
+def check_has_image(roles: Roles, header: Sequence[str], config: ManifestConfig, where: str, first: str) -> None:
+    """Raises ConfigError when no column holds images and none is declared. first: the first line, as it stands."""
+    if roles.image is None and not config.columns:
+        shown = first if len(first) <= 200 else first[:200] + "..."
+        raise ConfigError(
+            f"{where}: no column names images. The first row is\n    {shown}\n"
+            f"If that is a header, name the column of the images with --image_column (there are {listed(header)}). "
+            f"If the file has no header, put one in front, such as image,label or split,image,label; image, filename, "
+            f"path and uri are understood. A table without images needs --columns NAME:TYPE,..."
+        )

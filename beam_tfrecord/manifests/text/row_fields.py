@@ -1,0 +1,126 @@
+"""From the cells of a table to a row with canonical fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from beam_tfrecord.annotations.cells import is_blank, plain, text_of
+from beam_tfrecord.core.elements import Finding, RejectedRow, Row
+from beam_tfrecord.errors import ElementError, RowError
+from beam_tfrecord.manifests.base import Files, Item
+from beam_tfrecord.manifests.split_names import split_of_cell
+from beam_tfrecord.manifests.text.roles import Roles
+
+STAGE = "manifest"
+
+
+def rejected(origin: str, code: str, message: str, uri: str = "", source_rows: int = 1) -> RejectedRow:
+    """A row that cannot be one."""
+    return RejectedRow(Finding(origin, uri, STAGE, code, message), source_rows)
+
+
+def row_of(origin: str, cells: Mapping[str, Any], roles: Roles) -> Row | RejectedRow:
+    """The row that some cells make, or the reject that says why they make none."""
+    try:
+        return Row(origin, canonical_fields(cells, roles))
+    except ElementError as error:
+        reject = rejected(origin, error.code, error.message, _shown(cells.get(roles.image) if roles.image else None))
+        column = dict(roles.texts).get("sequence")
+        return replace(reject, sequence=text_of(cells.get(column)) or None) if column else reject
+
+
+def rows_of_cells(table: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Roles) -> Iterator[Item]:
+    """The rows of a table: one for each line, or, where each line is one box, one for each image.
+
+    table: (origin, cells by column) of each line; for a line that is none, a text that says why.
+    """
+    if roles.has_boxes:
+        from beam_tfrecord.manifests.box_table import group_boxes
+
+        yield from group_boxes(table, roles)
+        return
+    for origin, cells in table:
+        yield rejected(origin, "bad_row", cells) if isinstance(cells, str) else row_of(origin, cells, roles)
+
+
+def with_mask_places(items: Iterator[Item], files: Files, base: str) -> Iterator[Item]:
+    """The same items, paths of masks joined to the folder that relative paths start from."""
+    for item in items:
+        if isinstance(item, Row) and item.fields.get("mask"):
+            try:
+                item = item._replace(fields={**item.fields, "mask": files.join(base, item.fields["mask"])})
+            except ValueError as error:  # it leads out of a bucket
+                item = rejected(item.origin, "unsafe_path", f"the mask: {error}", source_rows=item.source_rows)
+        yield item
+
+
+def canonical_fields(cells: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
+    """The fields that the columns of a table give, by canonical name.
+
+    An absent cell counts as an empty one. An empty split or group is left out; an empty label stays, so that it is
+    told, and so does an empty mask, which says that the image has none. Raises RowError for a cell that can be no path
+    or label, and for an empty image cell.
+    """
+    fields: dict[str, Any] = {}
+    if roles.image is not None:
+        image = _text(cells.get(roles.image), roles.image)
+        if not image or image.isspace():
+            raise RowError("bad_row", f"the image cell (column {roles.image!r}) is empty")
+        fields["image"] = image
+    if roles.label is not None:
+        fields["label"] = _label(cells.get(roles.label), roles.label)
+    if roles.split is not None:
+        split = split_of_cell(_text(cells.get(roles.split), roles.split), roles.is_ml_use)
+        if split:
+            fields["split"] = split
+    if roles.id is not None:
+        fields["id"] = _text(cells.get(roles.id), roles.id)
+    for part, column in roles.texts:
+        text = _text(cells.get(column), column)
+        if part == "mask":
+            fields[part] = text if text.strip() else ""
+        elif text:
+            fields[part] = text
+    if roles.columns:
+        fields["columns"] = {name: cells.get(column) for name, column in roles.columns}
+    return fields
+
+
+def _text(cell: Any, column: str) -> str:
+    """A cell as text, an empty one as ''. Raises RowError for what is no single text."""
+    if type(cell) is str:
+        text = cell
+    elif is_blank(cell):
+        return ""
+    else:
+        spelled = text_of(cell.__fspath__() if hasattr(cell, "__fspath__") else cell)
+        if spelled is None:
+            kind = type(cell).__name__
+            hint = ": only paths and uris of images can be used, not their bytes" if isinstance(cell, Mapping) else ""
+            raise RowError("bad_row", f"column {column!r} holds a {kind} where one text is expected{hint}")
+        text = spelled
+    return text if text.isascii() else _encodable(text, column)
+
+
+def _encodable(text: str, column: str) -> str:
+    """The text itself. Raises RowError when UTF-8 cannot hold it: JSON can spell half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise RowError("bad_row", f"column {column!r}: {text!r} is no valid text ({error.reason})") from None
+    return text
+
+
+def _label(cell: Any, column: str) -> str | list[str]:
+    if type(cell) is str:
+        return _text(cell, column)
+    cell = plain(cell)
+    if isinstance(cell, list | tuple):
+        return [_text(item, column) for item in cell]
+    return _text(cell, column)
+
+
+def _shown(cell: Any) -> str:
+    return cell if isinstance(cell, str) else ""

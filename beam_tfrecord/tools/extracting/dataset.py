@@ -1,0 +1,207 @@
+"""What all files together give: the manifest, the labels and the flags; and the checks before anything is written."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from beam_tfrecord.annotations import feature_keys
+from beam_tfrecord.datasets.facts import DatasetFacts
+from beam_tfrecord.datasets.metadata import labels_file
+from beam_tfrecord.datasets.shard_files import FoundFiles
+from beam_tfrecord.errors import ConfigError, DatasetError, nearest
+from beam_tfrecord.storage import Storage
+from beam_tfrecord.tools.extracting.command import (
+    ARGUMENTS,
+    LABELS,
+    MANIFEST,
+    Told,
+    arguments_file,
+    convert_flags,
+    likely_keys,
+    told_by_facts,
+    told_vocabulary,
+    undeclared_columns,
+)
+from beam_tfrecord.tools.extracting.layout import Layout, guess_for_extraction, layout_of, unknown_features
+from beam_tfrecord.tools.extracting.paths import IMAGES, MASKS
+from beam_tfrecord.tools.extracting.shards import STAGING, ColumnUse, ShardExtract, ShardToExtract
+from beam_tfrecord.tools.verifying.faults import Fault, FaultCounts
+
+RESULT = f"{STAGING}/result.json"
+_OWN_FILES = (MANIFEST, LABELS, ARGUMENTS)
+_OWN_FOLDERS = (IMAGES, MASKS, STAGING)
+_COPY_BYTES = 1 << 22
+
+
+@dataclass(frozen=True)
+class Extraction(FaultCounts):
+    """What was extracted.
+
+    flags: with which convert makes the same records. notes: what could not be known or kept. unlisted: faults that are
+    counted only, by code.
+    """
+
+    records: int = 0
+    shards: int = 0
+    faults: tuple[Fault, ...] = ()
+    unlisted: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def extraction_from_json(data: bytes) -> Extraction:
+    """The extraction in the JSON that :func:`finish` wrote."""
+    values = json.loads(data)
+    lists = {name: tuple(values[name]) for name in ("notes", "flags")}
+    return Extraction(**{**values, **lists, "faults": tuple(Fault(**fault) for fault in values["faults"])})
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Before
+
+
+def shards_to_extract(found: FoundFiles, split: str | None = None) -> list[ShardToExtract]:
+    """The files in the order of the manifest: by split, then by shard.
+
+    split: only this one; raises ConfigError when it is not there.
+    """
+    if split is not None and split not in found.splits:
+        raise ConfigError(
+            f"--split {split}: there is no such split{nearest(split, found.splits)}; there are "
+            f"{', '.join(found.splits) or 'none'}"
+        )
+    by_split: dict[str, list[Any]] = {}
+    for file in found.files:
+        if split is None or file.split == split:
+            by_split.setdefault(file.split, []).append(file)
+    ordered = [(file, index, len(files)) for _, files in sorted(by_split.items()) for index, file in enumerate(files)]
+    return [ShardToExtract(file, number, index, count) for number, (file, index, count) in enumerate(ordered)]
+
+
+def known_layout(found: FoundFiles) -> Layout | None:
+    """What is known of the records; None when nothing tells."""
+    return layout_of(found.facts) if found.facts is not None else None
+
+
+def clear_output(output: str, found: FoundFiles, storage: Storage, *, overwrite: bool) -> None:
+    """Make the folder ready. Raises ConfigError when it holds something that must not be replaced."""
+    if not output:
+        raise ConfigError("--output is needed: the folder of the images and the manifest")
+    if output == found.folder:
+        raise ConfigError(f"--output {output} is the dataset itself: name another folder")
+    if storage.is_file(output):
+        raise ConfigError(f"--output {output} is a file: name a folder")
+    names = {name.rstrip("/") for name in storage.list_folder(output)} if storage.is_folder(output) else set()
+    if not names:
+        return
+    if not names & {MANIFEST, STAGING}:
+        told = ", ".join(sorted(names)[:3])
+        raise ConfigError(f"{output} holds other files ({told}): name an empty or new folder")
+    if not overwrite:
+        raise ConfigError(f"{output} holds an extracted dataset already: give --overwrite to replace it")
+    storage.delete([f"{output}/{name}" for name in _OWN_FILES if name in names])
+    for name in _OWN_FOLDERS:
+        if name in names:
+            storage.delete_tree(f"{output}/{name}")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# After
+
+
+def finish(
+    reports: Iterable[ShardExtract],
+    shards: Sequence[ShardToExtract],
+    facts: DatasetFacts | None,
+    output: str,
+    storage: Storage,
+) -> Extraction:
+    """Put the parts together and write what belongs to them; the manifest gets its name last."""
+    ordered = sorted(reports, key=lambda report: report.number)
+    notes: list[str] = []
+    counts: dict[str, list[int]] = {}
+    for report in ordered:
+        counts.setdefault(report.split or "train", []).append(report.records)
+    told = told_by_facts(facts, counts) if facts is not None else _told_by_records(ordered, counts, notes)
+    if facts is not None:
+        notes += [
+            f"{key} is of a kind of annotation that is not known here: it is left out"
+            for key in unknown_features(facts)
+        ]
+    flags = convert_flags(told, output)
+    unlisted: Counter[str] = Counter()
+    for report in ordered:
+        unlisted.update(report.unlisted)
+    extraction = Extraction(
+        records=sum(report.records for report in ordered),
+        shards=len(shards),
+        faults=tuple(fault for report in ordered for fault in report.faults),
+        unlisted=dict(sorted(unlisted.items())),
+        notes=tuple(notes),
+        flags=tuple(flags),
+    )
+    if told.vocabulary is not None:
+        storage.write_bytes(f"{output}/{LABELS}", labels_file(told.vocabulary))
+    storage.write_bytes(f"{output}/{ARGUMENTS}", arguments_file(flags).encode("utf-8", "surrogateescape"))
+    _join_parts(shards, output, storage)
+    storage.write_bytes(f"{output}/{RESULT}", json.dumps(dataclasses.asdict(extraction)).encode())
+    return extraction
+
+
+def _join_parts(shards: Sequence[ShardToExtract], output: str, storage: Storage) -> None:
+    whole = f"{output}/{STAGING}/{MANIFEST}"
+    with storage.open_write(whole) as manifest:
+        for shard in shards:
+            with storage.open(f"{output}/{shard.part}") as part:
+                while data := part.read(_COPY_BYTES):
+                    manifest.write(data)
+    storage.rename(whole, f"{output}/{MANIFEST}")
+
+
+def _told_by_records(reports: Sequence[ShardExtract], counts: Mapping[str, Sequence[int]], notes: list[str]) -> Told:
+    """What the records themselves tell, where there is no conversion.json; and notes about what they do not."""
+    notes.append("no conversion.json tells of these files: what is not named below was guessed from their keys")
+    labels: dict[int, str] = {}
+    conflicts: set[str] = set()
+    uses: dict[str, ColumnUse] = {}
+    for report in reports:
+        conflicts |= report.conflicts
+        for number, name in report.labels.items():
+            if labels.setdefault(number, name) != name:
+                conflicts.add(f"{number} is {labels[number]!r} and {name!r}")
+        for name, use in report.columns.items():
+            uses.setdefault(name, ColumnUse()).add(use)
+    keys = {key for report in reports for key in report.keys}
+    is_raw = "raw" in guess_for_extraction(keys)
+    preset, renames = likely_keys(keys)
+    taken = set(feature_keys(preset, renames, raw=is_raw).values())
+    columns, left_out = undeclared_columns(uses, sum(report.rows for report in reports), taken)
+    vocabulary = None if conflicts else told_vocabulary(labels)
+    if labels and vocabulary is None:
+        why = f" ({sorted(conflicts)[0]})" if conflicts else ""
+        notes.append(f"the ids of the labels are no vocabulary{why}: conversion numbers the names anew")
+    left_out += sorted({key for report in reports for key in report.left_out})
+    if left_out:
+        notes.append(f"left out, because no column can hold it: {', '.join(left_out)}")
+    has_images = any(report.has_images for report in reports)
+    if has_images and any(report.has_tables for report in reports):
+        notes.append("some records have an image and others have none: convert cannot mix them, so take one kind out")
+    options = {"rename": renames, "image_format": "raw" if is_raw else "keep"}
+    return Told(columns, vocabulary, preset, "none", options, counts, has_images)
+
+
+def read_result(output: str, storage: Storage) -> Extraction:
+    """What the pipeline left for the process that started it; the staging place is deleted."""
+    uri = f"{output}/{RESULT}"
+    try:
+        with storage.open(uri) as file:
+            extraction = extraction_from_json(file.read())
+    except FileNotFoundError:
+        raise DatasetError(f"the pipeline ended, but what it did is not told at {uri}") from None
+    storage.delete_tree(f"{output}/{STAGING}")
+    return extraction

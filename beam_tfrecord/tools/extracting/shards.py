@@ -1,0 +1,214 @@
+"""One file of records: first the paths that its images ask for, then the images and its part of the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import closing
+from dataclasses import dataclass, field
+
+from beam_tfrecord.conversion.writing.progress import Progress
+from beam_tfrecord.conversion.writing.read_ahead import ordered_map
+from beam_tfrecord.datasets.metadata.text import json_line
+from beam_tfrecord.datasets.record_view import view_record
+from beam_tfrecord.datasets.shard_files import ShardFile
+from beam_tfrecord.storage import Storage
+from beam_tfrecord.tfrecord import Record, RecordFault, batches, scan_records
+from beam_tfrecord.tools.extracting.layout import Layout
+from beam_tfrecord.tools.extracting.paths import WantedPaths, safe_path
+from beam_tfrecord.tools.extracting.records import ExtractedRecord, Place, RecordExtractor, picture_names
+from beam_tfrecord.tools.extracting.values import UnextractableError
+from beam_tfrecord.tools.verifying.faults import Fault, FaultLog, Problem
+
+TASK_RECORDS = 16  # records in one task of a thread, or fewer large ones
+STAGING = ".extract"
+MAX_NAMED = 1000  # faults of one kind that are named for a file; the rest is counted
+
+
+@dataclass(frozen=True)
+class ShardToExtract:
+    """A file of records, and its place among those of its split."""
+
+    file: ShardFile
+    number: int
+    index: int
+    shards: int
+
+    @property
+    def part(self) -> str:
+        """Name of its part of the manifest, below the output."""
+        return f"{STAGING}/{self.number:06d}.jsonl"
+
+    def place(self, record: int) -> Place:
+        """Where a record of the file is."""
+        name = self.file.name.rpartition("/")[2]
+        return Place(self.index, self.shards, record, self.file.split, safe_stem(name))
+
+
+def safe_stem(name: str) -> str:
+    """The name of a file of records as the folder of images that have no names: without what is not safe in one."""
+    stem = "".join(character if character.isalnum() or character in "-_." else "_" for character in name)
+    return stem.strip(".") or "records"
+
+
+@dataclass
+class ColumnUse:
+    """What a column that nobody declared holds: dtypes, whether always exactly one value, and how often it is there."""
+
+    dtypes: set[str] = field(default_factory=set)
+    is_single: bool = True
+    count: int = 0
+
+    def add(self, other: ColumnUse) -> None:
+        """Take in what was seen elsewhere."""
+        self.dtypes |= other.dtypes
+        self.is_single &= other.is_single
+        self.count += other.count
+
+
+@dataclass
+class ShardExtract:
+    """What became of one file.
+
+    records: lines that were written. has_images, has_tables: whether any record has an image, or none. labels: names by
+    id, where only the records tell them. conflicts: ids or names that are told in two ways. columns: undeclared ones by
+    name. rows: pictures or table rows that could have them. left_out: keys that could not be extracted. keys: of
+    records that nothing tells of. faults, unlisted: those that are named, and counts of others by code.
+    """
+
+    number: int
+    split: str
+    records: int = 0
+    has_images: bool = False
+    has_tables: bool = False
+    labels: dict[int, str] = field(default_factory=dict)
+    conflicts: set[str] = field(default_factory=set)
+    columns: dict[str, ColumnUse] = field(default_factory=dict)
+    rows: int = 0
+    left_out: set[str] = field(default_factory=set)
+    keys: set[str] = field(default_factory=set)
+    faults: tuple[Fault, ...] = ()
+    unlisted: Mapping[str, int] = field(default_factory=dict)
+
+    def add(self, found: ExtractedRecord) -> None:
+        """Count one record."""
+        self.records += 1
+        self.has_images |= found.has_image
+        self.has_tables |= not found.has_image
+        for number, name in found.labels.items():
+            if self.labels.setdefault(number, name) != name:
+                self.conflicts.add(f"{number} is {self.labels[number]!r} and {name!r}")
+        self.rows += len(found.line.get("frames", (1,)))
+        for name, dtype, count in found.columns:
+            self.columns.setdefault(name, ColumnUse()).add(ColumnUse({dtype}, count == 1, 1))
+        self.left_out.update(found.left_out)
+        self.keys.update(found.keys)
+
+
+def wanted_paths(shard: ShardToExtract, layout: Layout | None, storage: Storage) -> bytes:
+    """The paths that the images of a file ask for; see :class:`~beam_tfrecord.tools.extracting.paths.WantedPaths`.
+
+    What is damaged is passed over here, and told when the file is extracted.
+    """
+    wanted = WantedPaths()
+    try:
+        with storage.open(shard.file.uri) as file:
+            for item in scan_records(file, shard.file.name):
+                if isinstance(item, Record):
+                    for filename, data in _names(item, layout, shard):
+                        path = safe_path(filename)
+                        if path is not None:
+                            wanted.add(path, data)
+    except OSError:
+        pass
+    return wanted.to_bytes()
+
+
+def _names(item: Record, layout: Layout | None, shard: ShardToExtract) -> list[tuple[str, bytes]]:
+    try:
+        return picture_names(view_record(item.data), layout, shard.place(item.index))
+    except (ValueError, UnextractableError):
+        return []
+
+
+Outcome = tuple[Record | RecordFault, ExtractedRecord | Problem]
+
+
+@dataclass(frozen=True)
+class ShardExtractor:
+    """Extracts whole files.
+
+    output: folder that everything goes below. pool: threads that write the images; threads: how many.
+    """
+
+    extractor: RecordExtractor
+    storage: Storage
+    output: str
+    pool: Executor
+    threads: int
+    progress: Progress
+
+    def extract(self, shard: ShardToExtract) -> ShardExtract:
+        """Write the images and the part of the manifest. Raises StorageError when a place cannot be used at all."""
+        log = FaultLog(shard.file.name, MAX_NAMED)
+        found = ShardExtract(shard.number, shard.file.split)
+        with self.storage.open_write(f"{self.output}/{shard.part}") as part:
+            try:
+                with self.storage.open(shard.file.uri) as file:
+                    items = scan_records(file, shard.file.name)
+                    for item, outcome in self._outcomes(items, shard):
+                        size = len(item.data) if isinstance(item, Record) else 0
+                        is_good = isinstance(outcome, ExtractedRecord)
+                        self.progress.add(int(is_good), int(not is_good), size)
+                        if isinstance(outcome, ExtractedRecord):
+                            if self.extractor.kinds and not found.records:
+                                outcome.line["kinds"] = list(self.extractor.kinds)
+                            found.add(outcome)
+                            part.write(json_line(outcome.line).encode())
+                        elif isinstance(item, RecordFault):
+                            log.add(outcome, item.record, item.offset)
+                        else:
+                            log.add(outcome, item.index, item.offset)
+            except FileNotFoundError:
+                log.add(Problem("missing_file", "the file is not there"))
+            except OSError as error:
+                log.add(Problem("unreadable_file", f"the file cannot be read: {error}"))
+        stated = shard.file.stated
+        if stated is not None and not log.counts and found.records != stated.records:
+            log.add(
+                Problem("wrong_count", f"the file has {found.records:,} records, but {stated.records:,} are stated")
+            )
+        found.faults, found.unlisted = tuple(log), log.unlisted()
+        return found
+
+    def _outcomes(self, items: Iterable[Record | RecordFault], shard: ShardToExtract) -> Iterator[Outcome]:
+        """What becomes of each record, in order; its files are written, and their bytes let go."""
+
+        def run(task: list[Record | RecordFault]) -> list[Outcome]:
+            return [(item, self._outcome(item, shard)) for item in task]
+
+        results = ordered_map(
+            self.pool,
+            run,
+            batches(items, TASK_RECORDS),
+            max_tasks=2 * self.threads,
+            max_bytes=64 * 2**20,
+            size_of=lambda done: sum(len(item.data) for item, _ in done if isinstance(item, Record)),
+        )
+        with closing(results):  # type: ignore[type-var]
+            for outcomes in results:
+                yield from outcomes
+
+    def _outcome(self, item: Record | RecordFault, shard: ShardToExtract) -> ExtractedRecord | Problem:
+        if isinstance(item, RecordFault):
+            return Problem("damaged_record", item.cause)
+        try:
+            found = self.extractor.extract(view_record(item.data), shard.place(item.index))
+        except UnextractableError as error:
+            return error.problem
+        except ValueError as error:
+            return Problem("no_example", str(error))
+        for path, data in found.files.items():
+            self.storage.write_bytes(f"{self.output}/{path}", data)
+        found.files.clear()
+        return found

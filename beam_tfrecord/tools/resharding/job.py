@@ -1,0 +1,130 @@
+"""A resharding that has been looked at and may start: the inputs, the output folder and the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from beam_tfrecord.conversion.job import clear_folder
+from beam_tfrecord.conversion.writing.array_record_files import check_array_record
+from beam_tfrecord.errors import ConfigError, DatasetError, nearest
+from beam_tfrecord.storage import Storage
+from beam_tfrecord.tfrecord import detect_compression
+from beam_tfrecord.tools.resharding.agreement import check_agreement
+from beam_tfrecord.tools.resharding.options import ReshardOptions
+from beam_tfrecord.tools.resharding.ranges import SourceFile, Target, lay_out
+from beam_tfrecord.tools.resharding.samples import mark_samples
+from beam_tfrecord.tools.resharding.sources import Source, check_output, open_sources
+
+_HEAD = 1 << 16
+
+
+@dataclass(frozen=True)
+class ReshardJob:
+    """What is to be done.
+
+    sources: one or more; all have facts, or there is one without. compression: of the new shards. identities: of each
+    source, the keys of records that tell ids and contents apart, where these have to be compared; else empty.
+    """
+
+    options: ReshardOptions
+    sources: tuple[Source, ...]
+    compression: str
+    identities: Mapping[str, str]
+
+    @property
+    def files(self) -> tuple[SourceFile, ...]:
+        """All source files: those of the first input first, of each the splits in order."""
+        return tuple(file for source in self.sources for file in source.files)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the number of records of every file is stated."""
+        return all(file.records >= 0 for file in self.files)
+
+    @property
+    def has_metadata(self) -> bool:
+        """Whether there are metadata to carry over."""
+        return all(source.facts is not None for source in self.sources)
+
+
+def prepare_job(options: ReshardOptions, storage: Storage) -> ReshardJob:
+    """Look at everything that can be wrong before records are read. Raises ConfigError or DatasetError."""
+    if options.array_record:
+        check_array_record()
+    sources = open_sources(options.input, options.rename_splits, storage)
+    check_output(options.folder, sources)
+    several = len(sources) > 1
+    for source in sources:
+        if several and source.facts is None:
+            raise DatasetError(
+                f"{source.name} is no folder with a conversion.json, so nothing tells whether its records are like "
+                "those of the other inputs: convert it, or reshard all files together with one glob"
+            )
+    if several:
+        check_agreement([(source.name, source.facts) for source in sources if source.facts is not None])
+    _check_split_options(options, sources)
+    job = ReshardJob(options, sources, _compression(options, sources, storage), _identities(sources))
+    if job.is_counted:
+        plan_targets(job, job.files)  # options that do not fit are told now
+    return job
+
+
+def clear_output(job: ReshardJob, storage: Storage) -> None:
+    """Make the output folder ready, or raise ConfigError when it holds something that must not be replaced."""
+    clear_folder(job.options.publication, storage)
+
+
+def plan_targets(job: ReshardJob, files: Sequence[SourceFile]) -> tuple[Target, ...]:
+    """The shards to write, once the lengths of all files are known. Raises ConfigError or DatasetError."""
+    if not sum(file.records for file in files):
+        raise DatasetError(f"{', '.join(source.name for source in job.sources)}: there are no records")
+    layout = lay_out(files, job.options.num_shards, job.options.shard_size)
+    return mark_samples(layout, files, [source.statistics for source in job.sources])
+
+
+def counted(job: ReshardJob, files: Sequence[SourceFile]) -> ReshardJob:
+    """The job with the lengths of its files, which come in any order."""
+    by_uri = {file.uri: file for file in files}
+    sources = tuple(replace(source, files=tuple(by_uri[file.uri] for file in source.files)) for source in job.sources)
+    return replace(job, sources=sources)
+
+
+def _check_split_options(options: ReshardOptions, sources: Sequence[Source]) -> None:
+    """--num_shards may name only splits of the result; told now also where nothing is counted yet."""
+    if isinstance(options.num_shards, tuple):
+        known = sorted({split for source in sources for split in source.split_of.values()})
+        for name, _ in options.num_shards:
+            if name not in known:
+                raise ConfigError(
+                    f"--num_shards names the split {name!r}, which has no records; there are {', '.join(known)}"
+                    f"{nearest(name, known)}"
+                )
+
+
+def _compression(options: ReshardOptions, sources: Sequence[Source], storage: Storage) -> str:
+    """The compression asked for, else that of all inputs, else none."""
+    if options.compression is not None:
+        return options.compression
+    found = {
+        source.facts.compression if source.facts is not None else _detected(source.files, storage) for source in sources
+    }
+    return found.pop() if len(found) == 1 else "none"
+
+
+def _detected(files: Sequence[SourceFile], storage: Storage) -> str:
+    """The compression of files from elsewhere, told by the first one that has bytes."""
+    for file in files:
+        with storage.open(file.uri) as stream:
+            head = stream.read(_HEAD)
+        if head:
+            return detect_compression(head, file.name)
+    return "none"
+
+
+def _identities(sources: Sequence[Source]) -> Mapping[str, str]:
+    """Logical name -> key of what tells records apart, when there are several inputs (which agree in their keys)."""
+    facts = sources[0].facts
+    if len(sources) == 1 or facts is None:
+        return {}
+    return {name: facts.keys[name] for name in ("source_id", "sha256") if name in facts.keys}

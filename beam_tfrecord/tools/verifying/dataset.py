@@ -1,0 +1,208 @@
+"""What all files together tell, and the verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from beam_tfrecord.conversion.writing.staging import staging_folder
+from beam_tfrecord.datasets.facts import DatasetFacts
+from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
+from beam_tfrecord.datasets.shard_files import FoundFiles
+from beam_tfrecord.errors import DatasetError
+from beam_tfrecord.storage import Storage
+from beam_tfrecord.tools.verifying import metadata
+from beam_tfrecord.tools.verifying.faults import Fault, FaultCounts
+from beam_tfrecord.tools.verifying.folder import check_files, check_staging, missing_by_name, strangers
+from beam_tfrecord.tools.verifying.identities import shared_ids
+from beam_tfrecord.tools.verifying.records import NOT_A_MESSAGE
+from beam_tfrecord.tools.verifying.shards import ShardReport
+from beam_tfrecord.tools.verifying.tfds_info import TfdsInfo, read_tfds_info
+from beam_tfrecord.tools.verifying.twins import COMPARED, SKIPPED
+
+TABLE_ID = "row-"  # starts the id of a table's row that has none of its own; equal rows share it
+
+
+@dataclass(frozen=True)
+class Verdict(FaultCounts):
+    """What was found in all files.
+
+    records, shards, images: what was looked at. faults: those that are named, in the order of the files. unlisted:
+    further ones, by code. notes: what is odd and no fault, and what could not be checked. checked: what was.
+    """
+
+    records: int = 0
+    shards: int = 0
+    images: int = 0
+    faults: tuple[Fault, ...] = ()
+    unlisted: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    checked: tuple[str, ...] = ()
+    decoder: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return dataclasses.asdict(self)
+
+
+def verdict_from_json(data: bytes) -> Verdict:
+    """The verdict in the JSON of :meth:`Verdict.to_json`."""
+    values = json.loads(data)
+    lists = {name: tuple(values[name]) for name in ("notes", "checked")}
+    return Verdict(**{**values, **lists, "faults": tuple(Fault(**fault) for fault in values["faults"])})
+
+
+def judge_dataset(reports: Iterable[ShardReport], found: FoundFiles, limit: int, storage: Storage) -> Verdict:
+    """The verdict on some files, of which each has its report.
+
+    limit: faults of each code that are named beside those of the reports; 0 for all.
+    """
+    by_name = {report.name: report for report in reports}
+    ordered = [by_name[file.name] for file in found.files]
+    notes: list[str] = []
+    further = list(_further_faults(ordered, found, notes, storage))
+    named, unlisted = _limited(further, limit)
+    counted: Counter[str] = Counter(unlisted)
+    for report in ordered:
+        counted.update(report.unlisted)
+    decoders = sorted({report.decoder for report in ordered if report.decoder})
+    return Verdict(
+        records=sum(report.records for report in ordered),
+        shards=len(ordered),
+        images=sum(report.images for report in ordered),
+        faults=(*(fault for report in ordered for fault in report.faults), *named),
+        unlisted=dict(sorted(counted.items())),
+        notes=(*notes, *_notes_about(ordered, found)),
+        checked=tuple(_checked(ordered, found)),
+        decoder="; ".join(decoders),
+    )
+
+
+def _limited(faults: Sequence[Fault], limit: int) -> tuple[list[Fault], dict[str, int]]:
+    kept: list[Fault] = []
+    counts: Counter[str] = Counter()
+    for fault in faults:
+        counts[fault.code] += 1
+        if limit == 0 or counts[fault.code] <= limit:
+            kept.append(fault)
+    return kept, dict(counts - Counter(fault.code for fault in kept))
+
+
+def _further_faults(
+    reports: Sequence[ShardReport], found: FoundFiles, notes: list[str], storage: Storage
+) -> Iterator[Fault]:
+    facts = found.facts
+    if found.trouble:
+        cause = found.trouble.removeprefix(f"{found.folder}/").removeprefix(f"{CONVERSION} is damaged: ")
+        yield Fault(CONVERSION, None, None, "wrong_metadata", f"it is damaged: {cause}")
+    if facts is None:
+        if found.folder:
+            yield from _tfds_faults(found.folder, reports, notes, storage)
+        return
+    yield from _id_faults(reports, found, facts, notes, storage)
+    if found.folder:
+        yield from _folder_faults(found.folder, facts, notes, storage)
+        yield from metadata.check_conversion(facts)
+        yield from metadata.check_classes(facts, reports)
+        yield from metadata.check_findings(facts, found.folder, storage)
+        yield from metadata.check_tfds(facts, found.folder, storage)
+        yield from metadata.check_label_files(facts, found.folder, storage)
+
+
+def _folder_faults(folder: str, facts: DatasetFacts, notes: list[str], storage: Storage) -> Iterator[Fault]:
+    names = storage.list_folder(folder)
+    yield from check_files(names, facts)
+    faults, further = check_staging(names, storage.list_folder(staging_folder(folder)))
+    yield from faults
+    notes += [*further, *strangers(names, facts)]
+
+
+def _id_faults(
+    reports: Sequence[ShardReport], found: FoundFiles, facts: DatasetFacts, notes: list[str], storage: Storage
+) -> Iterator[Fault]:
+    """Records with one id. Across splits the conversion may have kept them on purpose, and says so; a merged dataset
+    may hold them within a split."""
+    is_table = "encoded" not in facts.keys and "raw" not in facts.keys
+    warnings = facts.conversion.get("warnings")
+    was_told = isinstance(warnings, Mapping) and bool(warnings.get("duplicate_id"))
+    is_merged = bool(facts.conversion.get("resharded"))
+    known = 0
+    for shared in shared_ids(reports, found.files, facts.keys, storage):
+        if is_table and shared.id.startswith(TABLE_ID):
+            continue
+        if was_told and (shared.crosses_splits or is_merged):
+            known += 1
+        else:
+            yield shared.fault()
+    if known:
+        notes.append(f"{known:,} records share their id with another one, as warnings.jsonl tells")
+
+
+def _tfds_faults(folder: str, reports: Sequence[ShardReport], notes: list[str], storage: Storage) -> Iterator[Fault]:
+    try:
+        info: TfdsInfo | None = read_tfds_info(folder, storage)
+    except DatasetError as error:
+        yield Fault(DATASET_INFO, None, None, "wrong_metadata", str(error))
+        return
+    if info is None:
+        return
+    if info.file_format != "tfrecord":
+        notes.append(f"{DATASET_INFO} describes {info.file_format} files, which are not looked at")
+        return
+    notes.append(f"{DATASET_INFO} is there: files and counts were compared with it")
+    yield from metadata.check_tfds_counts(info, reports)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What was and what could not be checked
+
+
+def _notes_about(reports: Sequence[ShardReport], found: FoundFiles) -> Iterator[str]:
+    if found.facts is None:
+        why = f"{CONVERSION} cannot be used" if found.trouble else f"no {CONVERSION} tells of these files"
+        yield f"{why}: features, labels and checksums of files were not compared"
+        if found.folder:
+            yield from missing_by_name([report.name for report in reports])
+        other = [report.name for report in reports if set(report.messages) == {NOT_A_MESSAGE}]
+        if other:
+            what = other[0] if len(other) == 1 else f"{len(other):,} files"
+            yield f"{what}: the records are no tf.train.Example; only their lengths and checksums were checked"
+    packed = Counter(report.compression for report in reports if report.compression != "none")
+    if found.facts is None:
+        for compression, count in sorted(packed.items()):
+            yield f"{count:,} of {len(reports):,} files are compressed with {compression}"
+    skipped = sum(report.twin == SKIPPED for report in reports)
+    if skipped:
+        yield (
+            f"{skipped:,} ArrayRecord file{'s' * (skipped != 1)} beside the shards were not looked into: that needs "
+            "the package array_record (pip install 'beam-tfrecord[array_record]')"
+        )
+    if found.facts is not None and not found.folder:
+        yield "only the files named were checked, not the dataset that they belong to"
+
+
+def _checked(reports: Sequence[ShardReport], found: FoundFiles) -> Iterator[str]:
+    yield "lengths and checksums of records"
+    if any(set(report.messages) - {NOT_A_MESSAGE} for report in reports):
+        yield "parsing"
+    if found.facts is not None:
+        yield "features"
+        yield "sizes and checksums of files"
+        if found.facts.vocabulary.names:
+            yield "labels"
+        yield "ids"
+    decoders = sorted({report.decoder for report in reports if report.images})
+    if decoders:
+        yield f"images ({'; '.join(decoders)})"
+        yield "boxes and keypoints"
+    if any(report.has_index for report in reports):
+        yield "index files"
+    if any(report.twin == COMPARED for report in reports):
+        yield "ArrayRecord files"
+    if found.facts is not None and found.folder:
+        yield "metadata"
+        yield "files in the folder"

@@ -1,0 +1,125 @@
+"""Everything that one record can be checked for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from beam_tfrecord.annotations.base import Feature
+from beam_tfrecord.datasets.facts import DatasetFacts
+from beam_tfrecord.datasets.record_keys import guess_keys
+from beam_tfrecord.datasets.record_view import EXAMPLE, RecordView, frames, view_record
+from beam_tfrecord.images.sniff import sniff
+from beam_tfrecord.tools.verifying.faults import Problem
+from beam_tfrecord.tools.verifying.features import check_features, check_message
+from beam_tfrecord.tools.verifying.labels import check_labels, label_ids
+from beam_tfrecord.tools.verifying.objects import check_objects
+from beam_tfrecord.tools.verifying.pictures import DECODABLE, Decode, check_further_pictures, check_picture, single
+
+ID_BYTES = 8
+NO_ID = bytes(ID_BYTES)  # of a record without an id; no id has this hash
+NOT_A_MESSAGE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRecord:
+    """What was found in a record.
+
+    message: ``Example``, ``SequenceExample``, or '' when it is neither. id_hash: of its source id, NO_ID without one.
+    labels: ids of every label used. images: pictures that were looked at.
+    """
+
+    problems: tuple[Problem, ...]
+    message: str = NOT_A_MESSAGE
+    id_hash: bytes = NO_ID
+    labels: tuple[int, ...] = ()
+    images: int = 0
+
+
+@dataclass(frozen=True)
+class RecordRules:
+    """What records must satisfy.
+
+    facts: of the dataset; None for records from elsewhere, whose keys are guessed. decode: (height, width, channels) of
+    an encoded image; raises ImageError. Called from several threads.
+    """
+
+    facts: DatasetFacts | None
+    decode: Decode
+
+    def check(self, data: bytes) -> CheckedRecord:
+        """Everything about the bytes of one record."""
+        try:
+            view = view_record(data)
+        except ValueError as error:
+            return CheckedRecord((Problem("no_example", str(error)),))
+        pictures = frames(view)
+        keys = guess_or(self.facts.keys if self.facts is not None else None, view)
+        problems = list(self._problems(view, pictures, keys))
+        labels = [number for frame in _labelled(view, pictures) for number in label_ids(frame, keys)]
+        return CheckedRecord(
+            tuple(problems), view.message, id_hash(view, keys), tuple(labels), _count_images(pictures, keys)
+        )
+
+    def _problems(
+        self, view: RecordView, pictures: list[Mapping[str, Feature]], keys: Mapping[str, str]
+    ) -> Iterator[Problem]:
+        facts = self.facts
+        if facts is not None:
+            yield from check_message(view, facts.message)
+            yield from check_features(view, facts.record_specs, facts.step_specs)
+            for frame in _labelled(view, pictures):
+                yield from check_labels(frame, keys, facts.label_names)
+        for number, frame in enumerate(pictures):
+            for problem in self._frame_problems(frame, keys):
+                yield problem if view.message == EXAMPLE else Problem(problem.code, f"step {number}: {problem.cause}")
+
+    def _frame_problems(self, frame: Mapping[str, Feature], keys: Mapping[str, str]) -> Iterator[Problem]:
+        if self.facts is not None:
+            yield from check_picture(frame, keys, self.decode)
+            yield from check_objects(frame, keys)
+            return
+        sure = {name: key for name, key in keys.items() if not (name == "encoded" and _is_doubtful(frame, key))}
+        yield from check_picture(frame, sure, self.decode)
+        yield from check_further_pictures(frame, set(sure.values()), self.decode)
+        yield from check_objects(frame, keys, partial=True)
+
+
+def _is_doubtful(frame: Mapping[str, Feature], key: str) -> bool:
+    """Whether a key that was guessed may hold something else than an encoded image."""
+    data = single(frame, key)
+    return key != "image/encoded" and not (isinstance(data, bytes) and sniff(data) in DECODABLE)
+
+
+def guess_or(keys: Mapping[str, str] | None, view: RecordView) -> Mapping[str, str]:
+    """The keys that are known, or else those that the record itself suggests."""
+    return guess_keys({*view.features, *view.steps}) if keys is None else keys
+
+
+def _labelled(view: RecordView, pictures: list[Mapping[str, Feature]]) -> list[Mapping[str, Feature]]:
+    """Where labels may be: in the features, and in each step of a sequence."""
+    return pictures if view.message == EXAMPLE else [view.features, *pictures]
+
+
+def _count_images(pictures: list[Mapping[str, Feature]], keys: Mapping[str, str]) -> int:
+    wanted = [keys[name] for name in ("encoded", "raw") if name in keys]
+    return sum(key in frame for frame in pictures for key in wanted)
+
+
+def source_id(view: RecordView, keys: Mapping[str, str]) -> str | None:
+    """The source id of a record in words, or None."""
+    value = single(view.features, keys.get("source_id"))
+    if value is None:
+        return None
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+
+def id_hash(view: RecordView, keys: Mapping[str, str]) -> bytes:
+    """Eight bytes that tell source ids apart (nearly always); NO_ID for a record without one."""
+    value = single(view.features, keys.get("source_id"))
+    if value is None:
+        return NO_ID
+    text = value if isinstance(value, bytes) else str(value).encode()
+    digest = hashlib.blake2b(text, digest_size=ID_BYTES).digest()
+    return digest if digest != NO_ID else b"\1" + digest[1:]
