@@ -190,6 +190,10 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
         "mask_dropped": Explanation("A mask that cannot be right was left out.", "Correct the mask."),
         "keypoint_outside": Explanation("A keypoint lies outside of the image.", "Correct the keypoint."),
         "annotation_ignored": Explanation("A part of the annotation is not used.", "See the message."),
+        "labels_not_read": Explanation(
+            "Files that look like labels of the images lie beside them and were not read.",
+            "Name their format with --format, or move them away.",
+        ),
     }
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from beam_tfrecord.conversion.job import Job
+from beam_tfrecord.conversion.planning.accounts import InputAccount
 from beam_tfrecord.conversion.planning.blocks import REJECTS
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.conversion.writing.staging import staging_folder
@@ -33,14 +34,14 @@ def plan_values(plan: DatasetPlan, job: Job) -> dict[str, Any]:
         },
         "record_bytes": round(plan.record_bytes),
         "problems": [{"origin": p.origin, "code": p.code, "message": p.message} for p in plan.survey.problems],
-        "inputs": [{"uri": source.uri, "format": source.format} for source in job.sources],
+        "inputs": [told.to_json() for told in plan.inputs],
     }
 
 
 def plan_lines(plan: DatasetPlan, job: Job) -> list[str]:
     """What --plan prints for a person."""
     survey = plan.survey
-    lines = [f"input    {source.uri} ({source.format})" for source in job.sources]
+    lines = [line for told in plan.inputs for line in input_lines(told)]
     lines.append(
         f"rows     {survey.rows:,}, of which {survey.rejected:,} cannot be used; {survey.ignored:,} files ignored"
     )
@@ -62,6 +63,23 @@ def plan_lines(plan: DatasetPlan, job: Job) -> list[str]:
         )
     lines += [f"problem  {p.origin}: {p.code}: {p.message}" for p in survey.problems]
     lines.append("nothing was written (--plan); images were not opened")
+    return lines
+
+
+def input_lines(told: InputAccount) -> list[str]:
+    """The account of one input for a person: what was found, used and not used, and what was decided."""
+    lines = [f"input    {told.uri} ({told.format})"]
+    account = told.account
+    for kind, found in sorted(account.found.items()):
+        used = [f"{count:,} {use}" for use, count in sorted(account.used.get(kind, {}).items())]
+        named = [
+            f"{unused.count:,} {reason} (such as {unused.example})"
+            for reason, unused in sorted(account.named.get(kind, {}).items())
+        ]
+        parts = "; ".join(filter(None, [", ".join(used), "not used: " + ", ".join(named) if named else ""]))
+        lines.append(f"         {kind}: {found:,}{f': {parts}' if parts else ''}")
+    lines += [f"         {decided.what}: {decided.value} (from {decided.why})" for decided in told.decisions]
+    lines += [f"warning  {found.origin}: {found.code}: {found.message}" for found in told.surprises]
     return lines
 
 
@@ -103,6 +121,7 @@ def summary_lines(summary: Summary, config: ConvertConfig) -> list[str]:
             lines.append(f"  ... and {further:,} more")
     if summary.warnings:
         lines.append(f"warnings: {counted(summary.warnings)}")
+        lines += [f"  {line}" for line in summary.surprises]
     if summary.changed:
         lines.append(f"changed:  {counted(summary.changed)}")
     if summary.ignored:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from beam_tfrecord.annotations import KINDS
+from beam_tfrecord.core.account import Account
 from beam_tfrecord.core.elements import Entry, Finding, Frame, Member, RejectedRow, Row
 from beam_tfrecord.errors import ElementError, RowError
 from beam_tfrecord.manifests.base import Ignored, Item, Source
@@ -35,7 +36,7 @@ class EntryParser:
         pattern = self.config.manifest.label_pattern
         object.__setattr__(self, "_pattern", re.compile(pattern) if pattern else None)
 
-    def parse(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Ignored]:
+    def parse(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Ignored | Account]:
         """Entries and rejects for the items of a source; nothing is left out."""
         if self.config.manifest.sequence_column:
             yield from self._sequences(items)
@@ -151,7 +152,7 @@ class EntryParser:
     # -----------------------------------------------------------------------------------------------------------------
     # Sequences. The rows of a sequence may stand anywhere in the source, so it is gathered whole; entries are small.
 
-    def _sequences(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Ignored]:
+    def _sequences(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Ignored | Account]:
         gathered: dict[str, list[tuple[str, Entry | RejectedRow]]] = {}
         for item in items:
             if isinstance(item, RejectedRow) and item.sequence:

@@ -12,11 +12,12 @@ from beam_tfrecord.conversion.planning.mask_depth import deep_kinds
 from beam_tfrecord.conversion.planning.survey import BlockBuilder, Survey, merge_surveys
 from beam_tfrecord.conversion.writing.array_record_files import check_array_record
 from beam_tfrecord.conversion.writing.staging import read_publication, staging_folder
+from beam_tfrecord.core.elements import Entry, RejectedRow
 from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
 from beam_tfrecord.datasets.metadata.labels import name_of_line
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests import FORMATS, describe_inputs, describe_rows, missing
-from beam_tfrecord.manifests.base import Ignored, Piece, Source
+from beam_tfrecord.manifests.base import Piece, Source
 from beam_tfrecord.options.config import ConvertConfig, OutputConfig
 from beam_tfrecord.storage import Storage, name_of, scheme_of
 from beam_tfrecord.tfrecord import parse_shard_name
@@ -152,8 +153,8 @@ def _surveys(job: Job, storage: Storage) -> Iterator[Survey]:
         for item in EntryParser(source, job.config, storage.join).parse(
             manifest.rows(storage, Piece(source), job.config.manifest)
         ):
-            if isinstance(item, Ignored):
-                builder.ignore(item.count)
+            if not isinstance(item, (Entry, RejectedRow)):
+                builder.tell(item)
                 continue
             builder.add(item)
             if len(builder.items) >= SURVEY_ITEMS:

@@ -31,6 +31,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
+from beam_tfrecord.core.account import NO_ACCOUNT, Account, Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -82,7 +83,9 @@ class Source:
     base: folder that relative image paths start from. labels: vocabulary that the source itself states, in id order
     (a COCO file by category id, YOLO by its yaml), else None. category_ids: original ids of those labels when they
     mean something. details: whatever else the format found out (delimiter, encoding, column roles ...); plain values.
-    rows: rows given by the caller in memory instead of a place (dicts by column name).
+    rows: rows given by the caller in memory instead of a place (dicts by column name). account: what was counted while
+    the source was looked at; the rest comes with the rows. decisions: what could have been taken otherwise. surprises:
+    (warning code, message) of what a person should know of the source as a whole.
     """
 
     uri: str
@@ -93,6 +96,9 @@ class Source:
     category_ids: tuple[int, ...] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     rows: tuple[Mapping[str, Any], ...] = ()
+    account: Account = NO_ACCOUNT
+    decisions: tuple[Decision, ...] = ()
+    surprises: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,7 +121,7 @@ class Ignored:
     count: int
 
 
-Item = Row | RejectedRow | Ignored
+Item = Row | RejectedRow | Ignored | Account
 
 
 class ManifestFormat(ABC):
@@ -149,6 +155,6 @@ class ManifestFormat(ABC):
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         """The items of a piece, in the order of the source, streaming.
 
-        A damaged row is yielded as a RejectedRow, never skipped. Raises ManifestError when the source cannot be read
-        on.
+        A damaged row is yielded as a RejectedRow, never skipped. An Account tells what was used or passed over on the
+        way (see :mod:`beam_tfrecord.core.account`). Raises ManifestError when the source cannot be read on.
         """

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.filenames import is_archive_name, is_data_name, is_image_name, junk_part
@@ -48,7 +50,12 @@ def describe_inputs(files: Files, config: ManifestConfig) -> tuple[Source, ...]:
     for spec in config.input:
         for place in find_places(files, spec, config):
             name = place.format or (config.format if config.format != "auto" else detect_format(files, place.uri))
-            sources.append(FORMATS[name].describe(files, place.uri, place.split, config))
+            source = FORMATS[name].describe(files, place.uri, place.split, config)
+            why = "--format" if name == config.format else "its name and its first bytes"
+            if files.is_folder(place.uri) and name != config.format:
+                why = "what lies in the folder"
+            told = Decision("format", source.format, why)
+            sources.append(replace(source, decisions=(told, *source.decisions)))
     return tuple(sources)
 
 

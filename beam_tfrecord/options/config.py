@@ -101,6 +101,13 @@ class ManifestConfig(ConfigSection):
     label_separator: str | None = option(
         None, "text between the labels of one cell; without it a cell is one label", metavar="TEXT"
     )
+    strict: bool = option(
+        False,
+        "refuse an input that something is surprising about (labels that are not read, images that nobody names ...), "
+        "before anything is written",
+        parse=parse_flag,
+        decides_bytes=False,
+    )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Where the config of a conversion arrives in another process, the plugins are imported there."""

@@ -66,7 +66,8 @@ def publish_dataset(
     rejects = read_findings(infos, "rejects", config.output.output, storage)
     warnings = read_findings(infos, "warnings", config.output.output, storage)
     copies = find_copies(infos, config.output.output, storage)
-    warnings = sorted([*warnings, *copies], key=finding_key)
+    surprises = [surprise for told in plan.inputs for surprise in told.surprises]
+    warnings = sorted([*warnings, *copies, *surprises], key=finding_key)
     status = decide(
         rows=sum(info.num_rows for info in infos),
         rejected=len(rejects),
@@ -178,6 +179,7 @@ def describe(
             public_uri(source.uri): plan.survey.rows_by_input.get(number, 0)
             for number, source in enumerate(job.sources)
         },
+        inputs=[told.to_json() for told in plan.inputs],
         options=public_options(job.config),
         status=status,
         has_array_record=job.config.output.array_record,

@@ -21,7 +21,7 @@ class Summary:
     """How a conversion ended: what the command line tells at the end.
 
     status: ``published``; ``withheld`` (more rejects than --max_rejects); ``empty`` (no record was written). report:
-    uri of the page about it, '' when there is none.
+    uri of the page about it, '' when there is none. surprises: a line for each thing that is surprising about an input.
     """
 
     status: str
@@ -37,6 +37,7 @@ class Summary:
     classes: int
     examples: tuple[Finding, ...] = field(default=())
     report: str = ""
+    surprises: tuple[str, ...] = ()
 
 
 def read_summary(output: str, storage: Storage) -> Summary:
@@ -72,4 +73,9 @@ def summary_from(conversion: Mapping[str, Any], output: str, examples: tuple[Fin
         classes=len(conversion["labels"]),
         examples=examples,
         report=report,
+        surprises=tuple(
+            f"{told['uri']}: {found['code']}: {found['message']}"
+            for told in conversion.get("inputs", ())
+            for found in told["surprises"]
+        ),
     )

@@ -11,7 +11,7 @@ from beam_tfrecord.conversion.planning.block_reading import Block, NumberedPiece
 from beam_tfrecord.conversion.planning.helped_reading import read_blocks
 from beam_tfrecord.core.elements import Entry, RejectedRow
 from beam_tfrecord.manifests import FORMATS
-from beam_tfrecord.manifests.base import Files, Ignored, Source
+from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.counters import RetryCounts
@@ -43,7 +43,7 @@ class _ReadEntries(beam.DoFn):
 
     def process(self, element: NumberedPiece) -> Iterable[Entry | RejectedRow]:
         for entry in read_entries(element.piece, self._config, self._storage):
-            if not isinstance(entry, Ignored):
+            if isinstance(entry, (Entry, RejectedRow)):
                 yield entry
         self._retries.tell()
 

@@ -27,7 +27,19 @@ SQUARE = jpeg(draw_shape("square", 1, 64, 48).image)
 def provoke(folder: Path) -> Messages:
     """A message of each code, by ("reject" or "warning", code). Changes the working folder."""
     found: Messages = {}
-    for conversion in (_images, _tables, _duplicates, _labels, _objects, _canonical, _coco, _archive, _storage, _voc):
+    for conversion in (
+        _images,
+        _tables,
+        _duplicates,
+        _labels,
+        _objects,
+        _canonical,
+        _coco,
+        _archive,
+        _storage,
+        _voc,
+        _accounts,
+    ):
         own = folder / conversion.__name__.strip("_")
         own.mkdir()
         os.chdir(own)
@@ -71,6 +83,11 @@ def _images() -> Iterable[tuple[str, str, str]]:
     wide = image_samples.png_chunk(b"iCCP", b"p\0\0" + image_samples.compressed(swapped))
     write_files(Path("profiles/x"), {"c.png": image_samples.png(_deep(), 16, 2, before=wide)})
     yield from _told("profiles", image_format="raw")
+
+
+def _accounts() -> Iterable[tuple[str, str, str]]:
+    write_files(Path("pictures"), {"cat.jpg": SQUARE, "cat.txt": b"a cat on a mat"})
+    yield from _told("pictures")
 
 
 def _deep() -> Any:

@@ -33,6 +33,7 @@ def check_conservation(summary: Summary, output: Path) -> None:
     assert (told["rows"], told["written"], told["rejected"]["total"]) == (summary.rows, summary.written, rejected)
     assert sum(told["rejected"]["by_code"].values()) == rejected
     assert sum(told["rows_by_input"].values()) == summary.rows
+    check_accounts(told)
     assert len(findings(folder, "rejects")) == rejected
     assert len(findings(folder, "warnings")) == sum(told["warnings"].values())
     if summary.status != "published":
@@ -52,6 +53,18 @@ def check_conservation(summary: Summary, output: Path) -> None:
         assert shard["crc32c"] == f"{crc32c(path.read_bytes()):08x}"
     assert sum(shard["records"] for _, shard in listed) == summary.written
     assert not (output / ".staging").exists()
+
+
+def check_accounts(told: dict[str, Any]) -> None:
+    """found == used + named, for every input and every kind of thing; each surprise is a warning."""
+    for account in told["inputs"]:
+        kinds = {*account["found"], *account["used"], *account["named"]}
+        for kind in kinds:
+            used = sum(account["used"].get(kind, {}).values())
+            named = sum(reason["count"] for reason in account["named"].get(kind, {}).values())
+            assert account["found"].get(kind, 0) == used + named, (account["uri"], kind)
+        assert account["decisions"][0]["what"] == "format"
+        assert {surprise["code"] for surprise in account["surprises"]} <= set(told["warnings"])
 
 
 def conversion(folder: Path) -> dict[str, Any]:

@@ -9,11 +9,13 @@ from beam_tfrecord.conversion.entries import EntryParser
 from beam_tfrecord.conversion.helpers import Tell
 from beam_tfrecord.conversion.planning.blocks import pack_block
 from beam_tfrecord.conversion.planning.survey import BlockBuilder, Survey
+from beam_tfrecord.core.account import Account
 from beam_tfrecord.core.elements import Entry, RejectedRow
 from beam_tfrecord.manifests import FORMATS
 from beam_tfrecord.manifests.base import Files, Ignored, Item, Piece, Source
 from beam_tfrecord.options.config import ConvertConfig
 
+Parsed = Entry | RejectedRow | Ignored | Account
 BLOCK_ITEMS = 16_384  # some megabytes; the more, the fewer elements each of them becomes when it is cut by shard
 
 
@@ -54,19 +56,19 @@ class MakeBlock:
         return next(pack_entries(entries, batch.number, self.config))
 
 
-def read_entries(piece: Piece, config: ConvertConfig, files: Files) -> Iterator[Entry | RejectedRow | Ignored]:
+def read_entries(piece: Piece, config: ConvertConfig, files: Files) -> Iterator[Parsed]:
     """The entries of a piece, and the rejects for rows that cannot become one."""
     return EntryParser(piece.source, config, files.join).parse(items_of(piece, config, files))
 
 
 def pack_entries(
-    entries: Iterable[Entry | RejectedRow | Ignored], number: int, config: ConvertConfig, size: int = BLOCK_ITEMS
+    entries: Iterable[Parsed], number: int, config: ConvertConfig, size: int = BLOCK_ITEMS
 ) -> Iterator[Block]:
     """Entries of one source in blocks of so many; one block at least. number: of the source among the inputs."""
     builder = BlockBuilder(config.splits, number)
     for entry in entries:
-        if isinstance(entry, Ignored):
-            builder.ignore(entry.count)
+        if not isinstance(entry, (Entry, RejectedRow)):
+            builder.tell(entry)
             continue
         builder.add(entry)
         if len(builder.items) >= size:

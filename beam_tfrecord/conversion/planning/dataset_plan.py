@@ -12,6 +12,7 @@ import numpy as np
 
 from beam_tfrecord.annotations import KINDS, feature_keys
 from beam_tfrecord.annotations.base import Schema, Vocabulary
+from beam_tfrecord.conversion.planning.accounts import InputAccount, account_inputs, check_strict
 from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem
 from beam_tfrecord.conversion.planning.survey import Hashes, HashSketch, SizeSample, Survey
 from beam_tfrecord.core.splits import split_by_ratio, split_thresholds, stratified_counts
@@ -51,7 +52,8 @@ class DatasetPlan:
     """Everything that is decided before the first record is written.
 
     splits: by name, the pseudo split of rejects included. strata: ends of the hash ranges by class, for --stratify.
-    straddling: order hash of an id that occurs in several splits -> the split that counts as its first.
+    straddling: order hash of an id that occurs in several splits -> the split that counts as its first. inputs: the
+    account of each input.
     """
 
     survey: Survey
@@ -60,6 +62,7 @@ class DatasetPlan:
     strata: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     straddling: Mapping[int, str] = field(default_factory=dict)
     record_bytes: float = 0.0
+    inputs: tuple[InputAccount, ...] = ()
 
     @property
     def num_shards(self) -> int:
@@ -104,6 +107,9 @@ def plan_dataset(
             "some inputs have images and others are tables without an image column: convert them into datasets of "
             "their own"
         )
+    inputs = account_inputs(sources, survey.accounts)
+    if config.manifest.strict:
+        check_strict(inputs)
     schema = plan_schema(survey, sources, fixed_labels, config, deep_kinds)
     strata = _stratify(survey, config)
     orders = _orders_by_split(survey, strata, config)
@@ -121,9 +127,9 @@ def plan_dataset(
         for name, sketch in sorted(orders.items())
     }
     told = replace(
-        survey, orders={}, strata={}, masks={}
+        survey, orders={}, strata={}, masks={}, accounts={}
     )  # the hashes have done their work: the plan goes to every worker
-    return DatasetPlan(told, schema, splits, strata, _straddling(orders), record_bytes)
+    return DatasetPlan(told, schema, splits, strata, _straddling(orders), record_bytes, inputs)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -19,8 +19,10 @@ import numpy.typing as npt
 
 from beam_tfrecord.annotations import KINDS
 from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, pack_entry
+from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder, merge_accounts
 from beam_tfrecord.core.elements import Entry, Finding, Member, RejectedRow
 from beam_tfrecord.core.splits import HASH_RANGE, order_hash, split_by_ratio, split_hash, split_thresholds
+from beam_tfrecord.manifests.base import Ignored
 from beam_tfrecord.options.config import DEFAULT_SPLIT, SplitConfig
 
 SKETCH_LIMIT = 4_000_000  # hashes of 8 bytes that are kept exactly; above it hashes are even enough by themselves
@@ -99,7 +101,7 @@ class Survey:
     rejects by origin. rows_by_input: rows by the number of the input. own_splits: entries whose split
     the row or the input names. pictures: images, frames and table rows;
     pictures_with: those that have something of a kind of annotation. masks: a sample of the masks of each kind whose
-    depth is looked at.
+    depth is looked at. accounts: what was used and named of each input while its rows were read.
     """
 
     rows: int = 0
@@ -120,6 +122,7 @@ class Survey:
     own_splits: int = 0
     pictures_with: Mapping[str, int] = field(default_factory=dict)
     masks: Mapping[str, tuple[SizeSample, ...]] = field(default_factory=dict)
+    accounts: Mapping[int, Account] = field(default_factory=dict)
 
     @property
     def rejected(self) -> int:
@@ -177,6 +180,10 @@ def merge_surveys(surveys: Iterable[Survey]) -> Survey:
         masks={
             kind: _sampled(item for part in parts for item in part.masks.get(kind, ()))
             for kind in sorted({kind for part in parts for kind in part.masks})
+        },
+        accounts={
+            number: merge_accounts(part.accounts[number] for part in parts if number in part.accounts)
+            for number in sorted({number for part in parts for number in part.accounts})
         },
     )
 
@@ -237,10 +244,14 @@ class BlockBuilder:
         self._pictures = self._own_splits = 0
         self._pictures_with: Counter[str] = Counter()
         self._problems: list[Finding] = []
+        self._account = AccountBuilder()
 
-    def ignore(self, count: int) -> None:
-        """Count files that are no data."""
-        self._ignored += count
+    def tell(self, told: Ignored | Account) -> None:
+        """Take note of what is no row."""
+        if isinstance(told, Ignored):
+            self._ignored += told.count
+        else:
+            self._account.add(told)
 
     def add(self, entry: Entry | RejectedRow) -> None:
         """Take one more entry or reject into the block."""
@@ -342,6 +353,7 @@ class BlockBuilder:
             own_splits=self._own_splits,
             pictures_with=dict(self._pictures_with),
             masks={kind: _sampled(masks) for kind, masks in self._masks.items()},
+            accounts={self._source: account} if (account := self._account.account()) != NO_ACCOUNT else {},
         )
 
 

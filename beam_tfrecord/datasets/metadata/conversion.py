@@ -52,6 +52,7 @@ def conversion_file(description: DatasetDescription, files: Iterable[str] = ()) 
         "rows": description.rows,
         "source_rows": description.source_rows,
         "rows_by_input": dict(description.rows_by_input),
+        "inputs": [dict(told) for told in description.inputs],
         "written": description.written,
         "ignored": description.ignored,
         "rejected": {"total": sum(description.rejected.values()), "by_code": _sorted(description.rejected)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,8 @@ class DatasetDescription:
     name: of the dataset, as people spell it. specs: types of exactly the features that the records have. splits: the
     shards of each split, in order. rows: items; source_rows: lines of the manifests that made them; ignored: files that
     are no data. rejected, changed, warnings: counts by code or reason. classes: uses of each label, by split.
-    formats: images by ``format/channels/dtype``. rows_by_input: items of each source. options: as they were resolved.
+    formats: images by ``format/channels/dtype``. rows_by_input: items of each source. inputs: the account of each,
+    as plain values. options: as they were resolved.
     status: ``published``, ``withheld`` (too many rejects) or ``empty``; of the last two only the staging place tells.
     has_array_record: whether an ArrayRecord file lies beside each shard. staged: where the shards of a conversion that
     is not published lie, by the names that they would get: paths that start from the folder of the metadata.
@@ -52,6 +53,7 @@ class DatasetDescription:
     classes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     formats: Mapping[str, int] = field(default_factory=dict)
     rows_by_input: Mapping[str, int] = field(default_factory=dict)
+    inputs: Sequence[Mapping[str, Any]] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     status: str = "published"
     has_array_record: bool = False

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from beam_tfrecord.core.account import NO_ACCOUNT, Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.archives.files import ArchiveFiles
@@ -61,7 +62,10 @@ class ArchiveFormat(ManifestFormat):
             inner.base,
             inner.labels,
             inner.category_ids,
-            {"inner": asdict(inner), "found": inner.details.get("found", inner.format)},
+            {"inner": _plain(inner), "found": inner.details.get("found", inner.format)},
+            account=inner.account,
+            decisions=(Decision("format inside", inner.format, "what lies in the archive"), *inner.decisions),
+            surprises=inner.surprises,
         )
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
@@ -82,6 +86,11 @@ class ArchiveFormat(ManifestFormat):
 def inside_config(config: ManifestConfig) -> ManifestConfig:
     """The options for what lies in an archive: its format is looked for anew."""
     return replace(config, format="auto")
+
+
+def _plain(source: Source) -> dict[str, Any]:
+    """A source as plain values; what it tells people stands in the source of the archive."""
+    return asdict(replace(source, account=NO_ACCOUNT, decisions=(), surprises=())) | {"account": NO_ACCOUNT}
 
 
 def _inner_source(details: Mapping[str, Any]) -> Source | None:

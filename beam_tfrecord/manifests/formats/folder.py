@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
+from beam_tfrecord.core.account import AS_IMAGE, FILES, JUNK, AccountBuilder, Decision
 from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
@@ -21,6 +23,7 @@ from beam_tfrecord.manifests.registry import FORMATS, detect_format, has_suffix
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import has_glob, name_of, scheme_of, with_slash, without_slash
+from beam_tfrecord.manifests.unused import reason_unused, stem_of
 from beam_tfrecord.options.config import ManifestConfig
 
 _MANIFEST_SUFFIXES = (*TABLE_SUFFIXES, ".json")
@@ -50,6 +53,8 @@ class FolderFormat(ManifestFormat):
         if layout is not None and (layout.class_count(seen.images) > 1 or config.label_pattern is not None):
             return self._source(uri, split, layout, seen)
         found = _manifest(files, uri, seen.manifests, split, config)
+        if found is not None and unclear is not None:
+            _check_names_all(files, found, config, seen, unclear)
         if found is not None:
             return found
         if layout is None:
@@ -58,50 +63,78 @@ class FolderFormat(ManifestFormat):
 
     def _source(self, uri: str, split: str | None, layout: Layout, seen: _Seen) -> Source:
         only_data = sorted("/".join(folder) for folder in seen.data - seen.images.keys() if layout.fits(folder))
+        told = AccountBuilder()
+        told.find(FILES, seen.num_files)
+        decided = [Decision("layout", str(layout), "the folders of the images and their names")]
+        if layout.has_splits and split is None:
+            decided.append(Decision("split", "the name of a folder", "each of these folders is called like a split"))
         details = {
             "layout": layout.to_details(),
             "found": str(layout),
             "only_data": only_data,
             "images": sum(seen.images.values()),
+            "has_data": bool(seen.data),
         }
-        return Source(uri, self.name, split, uri, details=details)
+        return Source(uri, self.name, split, uri, details=details, account=told.account(), decisions=tuple(decided))
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         uri, details = piece.source.uri, piece.source.details
         layout, only_data = Layout(**details["layout"]), frozenset(details["only_data"])
         start = len(with_slash(uri))
-        junk = JunkCounter()
+        junk, told = JunkCounter(), AccountBuilder()
+        rows = 0
         place: _Place | None = None
         with readable(uri):
+            data_stems = _data_stems(files, uri) if details["has_data"] else frozenset()
+            image_stems: set[str] = set()  # of those names only that a text has as well
+            unused: list[str] = []
             for info in files.walk(uri):
                 path = info.uri[start:]
                 part = junk_part(path)
                 if part is not None:
                     junk.add(part)
+                    told.name(FILES, JUNK, path)
                     continue
                 folder = path[: max(path.rfind("/"), 0)]
                 if place is None or place.folder != folder:
                     place = _place_of(folder, layout, only_data)
                 if not place.holds_rows and is_data_name(path):
                     junk.add(path)
-                elif place.fault:
+                    unused.append(path)
+                    continue
+                rows += 1
+                if data_stems and (stem := stem_of(path)) in data_stems:
+                    image_stems.add(stem)
+                if place.fault:
                     yield rejected(info.uri, "bad_row", place.fault, path)
                 else:
                     yield Row(info.uri, {"image": path, **place.fields})
+        told.use(FILES, AS_IMAGE, rows)
+        for path in unused:
+            told.name(FILES, reason_unused(path, image_stems), path)
+        yield told.account()
         if len(junk):
             yield Ignored(len(junk))
+
+
+def _data_stems(files: Files, uri: str) -> frozenset[str]:
+    """Names, without ending, of the texts and the like below a folder."""
+    start = len(with_slash(uri))
+    paths = (info.uri[start:] for info in files.walk(uri))
+    return frozenset(stem_of(path) for path in paths if is_data_name(path) and junk_part(path) is None)
 
 
 class _Seen(NamedTuple):
     """What lies in a folder.
 
     images: number of images by the folders they lie in. data: folders that texts and the like lie in. manifests: the
-    first files that may be some, by relative path.
+    first files that may be some, by relative path. num_files: all files, whatever they are.
     """
 
     images: dict[Folder, int]
     data: set[Folder]
     manifests: list[str]
+    num_files: int
 
 
 class _Place(NamedTuple):
@@ -138,25 +171,29 @@ def _is_text(name: str) -> bool:
 
 
 def _look(files: Files, uri: str) -> _Seen:
-    seen = _Seen({}, set(), [])
+    images: dict[Folder, int] = {}
+    data: set[Folder] = set()
+    manifests: list[str] = []
+    count = 0
     start = len(with_slash(uri))
     last: str | None = None
     folder: Folder = ()
     with readable(uri):
         for info in files.walk(uri):
             path = info.uri[start:]
+            count += 1
             if junk_part(path) is not None:
                 continue
             above = path[: path.rfind("/") + 1]
             if above != last:
                 last, folder = above, tuple(above.split("/")[:-1])
             if not is_data_name(path):
-                seen.images[folder] = seen.images.get(folder, 0) + 1
+                images[folder] = images.get(folder, 0) + 1
                 continue
-            seen.data.add(folder)
-            if len(seen.manifests) < _MOST_MANIFESTS and has_suffix(path.lower(), _MANIFEST_SUFFIXES):
-                seen.manifests.append(path)
-    return seen
+            data.add(folder)
+            if len(manifests) < _MOST_MANIFESTS and has_suffix(path.lower(), _MANIFEST_SUFFIXES):
+                manifests.append(path)
+    return _Seen(images, data, manifests, count)
 
 
 def _manifest(files: Files, folder: str, paths: list[str], split: str | None, config: ManifestConfig) -> Source | None:
@@ -183,6 +220,24 @@ def _manifest(files: Files, folder: str, paths: list[str], split: str | None, co
             source, details={**source.details, "found": f"manifest {path} in the folder {folder}"}
         )
     return None
+
+
+def _check_names_all(files: Files, source: Source, config: ManifestConfig, seen: _Seen, unclear: ManifestError) -> None:
+    """Where the folders make no layout, a manifest stands for the collection only if it names every image of it."""
+    total = sum(seen.images.values())
+    named: set[str] = set()
+    for item in FORMATS[source.format].rows(files, Piece(source), config):
+        if not isinstance(item, Row):
+            continue
+        for place in ("image", "mask", "instance_mask"):
+            if item.fields.get(place):
+                with suppress(ValueError):  # of join, for a path that leads out of a bucket
+                    named.add(files.join(source.base, item.fields[place]))
+    if len(named) < total:
+        raise ManifestError(
+            f"{unclear}. There is a manifest as well, {source.uri}, which names {len(named):,} of the {total:,} "
+            f"images: give it as --input to convert just these"
+        )
 
 
 def _try_manifest(files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source | None:

@@ -61,6 +61,7 @@ def result_files(
         classes=_classes(sources),
         formats=added([own.get("image_formats", {}) for own in conversions]),
         rows_by_input=added([own.get("rows_by_input", {}) for own in conversions]),
+        inputs=[told for own in conversions for told in own.get("inputs", ())],
         options=merged_options([own["options"] for own in conversions]),
         status=PUBLISHED,
         has_array_record=options.array_record,

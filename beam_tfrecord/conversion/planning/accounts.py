@@ -1,0 +1,125 @@
+"""The account of each input, and what is surprising about it: checked and told before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from beam_tfrecord.core.account import (
+    COLUMNS,
+    FILES,
+    IMAGES,
+    LABEL_FILES,
+    LOOKS_LIKE_LABELS,
+    NO_ACCOUNT,
+    OF_NO_IMAGE,
+    UNNAMED_IMAGE,
+    WITHOUT_LABEL_FILE,
+    Account,
+    Decision,
+    faults,
+    merge_accounts,
+)
+from beam_tfrecord.core.elements import Finding
+from beam_tfrecord.errors import ConfigError, ManifestError
+from beam_tfrecord.manifests.base import Source
+from beam_tfrecord.storage import public_uri
+
+STAGE = "account"
+
+
+@dataclass(frozen=True)
+class InputAccount:
+    """One input: what lies there, what became of it, what was decided about it, and what a person should know."""
+
+    uri: str
+    format: str
+    account: Account = NO_ACCOUNT
+    decisions: tuple[Decision, ...] = ()
+    surprises: tuple[Finding, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """As conversion.json has it among its ``inputs``."""
+        return {
+            "uri": self.uri,
+            "format": self.format,
+            **self.account.to_json(),
+            "decisions": [decision._asdict() for decision in self.decisions],
+            "surprises": [{"code": found.code, "message": found.message} for found in self.surprises],
+        }
+
+
+def account_inputs(sources: Sequence[Source], accounts: Mapping[int, Account]) -> tuple[InputAccount, ...]:
+    """The accounts of all inputs. accounts: what was counted while the rows were read, by input.
+
+    Raises ManifestError where what was found is not what was used and named.
+    """
+    told = []
+    for number, source in enumerate(sources):
+        account = merge_accounts([source.account, accounts.get(number, NO_ACCOUNT)])
+        broken = faults(account)
+        if broken:
+            raise ManifestError(
+                f"{source.uri}: {'; '.join(broken)}. Either it changed while it was read: convert it again when it is "
+                f"at rest; or this is a fault of beam-tfrecord, and worth a report"
+            )
+        surprises = tuple(
+            Finding(public_uri(source.uri), "", STAGE, code, message) for code, message in _surprises(source, account)
+        )
+        told.append(InputAccount(public_uri(source.uri), source.format, account, source.decisions, surprises))
+    return tuple(told)
+
+
+def check_strict(inputs: Sequence[InputAccount]) -> None:
+    """Raise ConfigError, for --strict, when something about an input is surprising."""
+    found = [surprise for told in inputs for surprise in told.surprises]
+    if found:
+        lines = "\n".join(f"  {surprise.origin}: {surprise.code}: {surprise.message}" for surprise in found)
+        raise ConfigError(f"--strict refuses what is surprising about the input; nothing was written:\n{lines}")
+
+
+def _surprises(source: Source, account: Account) -> Iterator[tuple[str, str]]:
+    """(code, message) of each thing that nobody would expect to be passed over in silence."""
+    yield from source.surprises
+    files = account.named.get(FILES, {})
+    if LOOKS_LIKE_LABELS in files:
+        told = files[LOOKS_LIKE_LABELS]
+        yield (
+            "labels_not_read",
+            f"{told.count:,} files that look like labels of these images were not read (such as {told.example}): "
+            f"name their format with --format, or move them away",
+        )
+    if UNNAMED_IMAGE in files:
+        told = files[UNNAMED_IMAGE]
+        yield (
+            "images_not_named",
+            f"{told.count:,} images lie among those that are named, and no row names them (such as {told.example})",
+        )
+    labels, orphans = account.found.get(LABEL_FILES, 0), account.unused(LABEL_FILES, OF_NO_IMAGE)
+    images = account.found.get(IMAGES, 0)
+    if LABEL_FILES in account.found and not account.uses(LABEL_FILES) and images:
+        yield (
+            "no_label_files",
+            f"none of {images:,} images has a label file"
+            + (f", and {orphans:,} label files belong to no image" if orphans else "")
+            + f"{_example(account, LABEL_FILES)}: each image is taken as one without objects",
+        )
+    elif orphans * 2 > labels:
+        yield (
+            "label_files_unused",
+            f"{orphans:,} of {labels:,} label files belong to no image{_example(account, LABEL_FILES)}, and "
+            f"{account.uses(IMAGES, WITHOUT_LABEL_FILE):,} of {images:,} images have none",
+        )
+    for reason, told in sorted(account.named.get(COLUMNS, {}).items()):
+        if reason.startswith("looks like"):
+            yield (
+                "columns_not_read",
+                f"{told.count:,} columns whose names look like {reason.removeprefix('looks like ')} were not read "
+                f"(such as {told.example}): name them with an option, or keep them with --columns",
+            )
+
+
+def _example(account: Account, kind: str) -> str:
+    named = account.named.get(kind, {}).get(OF_NO_IMAGE)
+    return f" (such as {named.example})" if named else ""
