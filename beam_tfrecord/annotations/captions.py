@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Schema
-from beam_tfrecord.annotations.cells import is_blank, plain, text_of
+from beam_tfrecord.annotations.cells import is_blank, plain, shown, utf8_text
 from beam_tfrecord.core.elements import packed_quickly
 from beam_tfrecord.errors import AnnotationError
 from beam_tfrecord.options.config import ConvertConfig
@@ -39,10 +39,10 @@ class CaptionsKind(AnnotationKind[Captions]):
             if is_blank(item):
                 warn("annotation_ignored", "a caption is empty")
                 continue
-            text = text_of(item)
-            if text is None:
-                raise AnnotationError("bad_annotation", f"a caption must be text, not {item!r}")
-            texts.append(text.strip())
+            try:
+                texts.append(utf8_text(item).strip())
+            except ValueError as error:
+                raise AnnotationError("bad_annotation", f"a caption must be text: {shown(item)} {error}") from None
         return Captions(tuple(texts))
 
     def features(self, value: Captions | None, schema: Schema) -> dict[str, Feature]:

@@ -8,10 +8,16 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 from typing import Any
+
+from beam_tfrecord.core.public_text import is_utf8
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 FLOAT32_MAX = 3.4028235677973366e38  # from here on a number rounds to infinity as float32
+_SHOWN = reprlib.Repr()
+_SHOWN.maxlevel, _SHOWN.maxlist, _SHOWN.maxdict, _SHOWN.maxtuple = 4, 8, 4, 8
+_SHOWN.maxstring = _SHOWN.maxlong = _SHOWN.maxother = 80
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _REAL = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.IGNORECASE)
 
@@ -52,6 +58,25 @@ def text_of(cell: Any) -> str | None:
     if isinstance(cell, float):
         return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else repr(cell)
     return str(cell) if type(cell).__module__ in ("datetime", "decimal", "uuid") else None
+
+
+def shown(cell: Any) -> str:
+    """A cell as messages show it: as Python spells it, shortened whatever its size and depth."""
+    return _SHOWN.repr(cell)
+
+
+def utf8_text(cell: Any) -> str:
+    """A cell as text that a record can hold. Raises ValueError that says what is wrong.
+
+    JSON can spell half of a surrogate pair, which is no character. The halves that Python makes of bytes that are no
+    UTF-8, in names of files, become those bytes again.
+    """
+    text = text_of(cell)
+    if text is None:
+        raise ValueError("is no text")
+    if not is_utf8(text):
+        raise ValueError("holds half of a surrogate pair, which is no character")
+    return text
 
 
 def whole_number(cell: Any) -> int:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Schema
-from beam_tfrecord.annotations.cells import float32_number, is_blank, plain, text_of, whole_number
+from beam_tfrecord.annotations.cells import float32_number, is_blank, plain, shown, text_of, utf8_text, whole_number
 from beam_tfrecord.annotations.keys import column_name
 from beam_tfrecord.core.elements import packed_quickly
 from beam_tfrecord.errors import RowError
@@ -112,7 +112,7 @@ def _items(column: Column, cell: Any, separator: str | None) -> Sequence[Any]:
     if cell.strip().startswith("["):
         try:
             parts = json.loads(cell)
-        except ValueError:
+        except (ValueError, RecursionError):
             parts = None
         if isinstance(parts, list):
             return parts
@@ -129,7 +129,7 @@ def _value(column: Column, cell: Any) -> Any:
             raise ValueError("is empty: fill it, or declare a list (name:type[]), where nothing is an empty list")
         return whole_number(cell) if column.type == "int64" else float32_number(cell)
     except ValueError as error:
-        raise RowError("bad_row", f"column {column.name!r}, declared as {column.type}: {cell!r} {error}") from None
+        raise RowError("bad_row", f"column {column.name!r}, declared as {column.type}: {shown(cell)} {error}") from None
 
 
 def _bytes(cell: Any) -> bytes:
@@ -137,9 +137,8 @@ def _bytes(cell: Any) -> bytes:
         return cell
     if cell is None:
         return b""
-    text = text_of(cell)
-    if text is None:
+    if text_of(cell) is None:
         if is_blank(cell):
             return b""
         raise ValueError("is not one text (a list is declared as name:string[])")
-    return text.encode("utf-8", "surrogateescape")
+    return utf8_text(cell).encode("utf-8", "surrogateescape")

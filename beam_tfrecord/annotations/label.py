@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Schema
-from beam_tfrecord.annotations.cells import is_blank, text_of
+from beam_tfrecord.annotations.cells import is_blank, shown, utf8_text
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.options.config import ConvertConfig
 
@@ -70,7 +70,7 @@ class LabelKind(AnnotationKind[Label]):
         """An image without a label has empty lists, or the id -1 and an empty text where exactly one value is due."""
         names = value.names if value is not None else ()
         ids = [schema.vocabulary.id_of(name) for name in names]
-        texts = [name.encode() for name in names]
+        texts = [name.encode("utf-8", "surrogateescape") for name in names]
         if not names and "labels" not in schema.kinds:
             ids, texts = [NO_LABEL], [b""]
         found = {schema.keys["label"]: Feature("int64", ids)}
@@ -97,10 +97,10 @@ class LabelKind(AnnotationKind[Label]):
 def _name(item: Any) -> str:
     if is_blank(item):
         raise RowError("missing_label", "one of the labels is empty: fill it, or take it out of the list")
-    text = text_of(item)
-    if text is None:
-        raise RowError("bad_row", f"a label must be text or a number, not {item!r}")
-    return text.strip()
+    try:
+        return utf8_text(item).strip()
+    except ValueError as error:
+        raise RowError("bad_row", f"a label must be text or a number: {shown(item)} {error}") from None
 
 
 def _distinct(names: list[str], warn: Callable[[str, str], None]) -> tuple[str, ...]:

@@ -65,7 +65,9 @@ def object_features(objects: Sequence[Object], size: tuple[int, int], schema: Sc
     found = _box_features(objects, schema)
     found[keys["object_label"]] = Feature("int64", [schema.vocabulary.id_of(item.name) for item in objects])
     if "object_text" in keys:
-        found[keys["object_text"]] = Feature("bytes", [item.name.encode() for item in objects])
+        found[keys["object_text"]] = Feature(
+            "bytes", [item.name.encode("utf-8", "surrogateescape") for item in objects]
+        )
     for name in stored_attributes(schema):
         found[keys[f"object_{name}"]] = _attribute_feature(objects, name)
     if "instance_masks" in schema.kinds:
@@ -89,7 +91,9 @@ def _box_features(objects: Sequence[Object], schema: Schema) -> dict[str, Featur
 def _attribute_feature(objects: Sequence[Object], name: str) -> Feature:
     values: list[Any] = [item.attributes.get(name, _ABSENT.get(name, 0)) for item in objects]
     dtype = ATTRIBUTES[name]
-    return Feature(dtype, [value.encode() for value in values] if dtype == "bytes" else values)
+    return Feature(
+        dtype, [value.encode("utf-8", "surrogateescape") for value in values] if dtype == "bytes" else values
+    )
 
 
 def _mask_png(item: Object, size: tuple[int, int]) -> bytes:
@@ -112,7 +116,9 @@ def _keypoint_features(objects: Sequence[Object], schema: Schema) -> dict[str, F
         keys["keypoint_x"]: Feature("float", [x for x, _, _ in points]),
         keys["keypoint_y"]: Feature("float", [y for _, y, _ in points]),
         keys["keypoint_visibility"]: Feature("int64", [visibility for _, _, visibility in points]),
-        keys["keypoint_text"]: Feature("bytes", [name.encode() for _, names in rows for name in names]),
+        keys["keypoint_text"]: Feature(
+            "bytes", [name.encode("utf-8", "surrogateescape") for _, names in rows for name in names]
+        ),
         keys["keypoint_num"]: Feature("int64", [sum(point[2] > 0 for point in row) for row, _ in rows]),
     }
 

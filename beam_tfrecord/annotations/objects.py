@@ -21,13 +21,22 @@ Beside it ``notes``: pairs (warning code, message) that the format has to tell a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from beam_tfrecord.annotations.box_rules import Box
-from beam_tfrecord.annotations.cells import is_blank, plain, real_number, text_of, whole_number
+from beam_tfrecord.annotations.cells import (
+    float32_number,
+    is_blank,
+    plain,
+    real_number,
+    shown,
+    utf8_text,
+    whole_number,
+)
 from beam_tfrecord.annotations.polygons import MIN_NUMBERS, extent
 from beam_tfrecord.core.elements import packed_quickly
 from beam_tfrecord.errors import AnnotationError, RowError
@@ -124,14 +133,14 @@ def parse_object(fields: Mapping[str, Any], number: int, warn: Warn) -> Object:
     if box is None and isinstance(mask, Polygons):
         box = Box(*extent(mask.parts))
     if box is None and mask is None:
-        raise AnnotationError("bad_box", f"{told} has no box")
+        raise AnnotationError("bad_box", f"{told} has no box: give it one, or take the object out")
     if fields.get("parts"):
         warn("annotation_ignored", f"{told}: its {fields['parts']} annotated parts are not stored")
     return Object(
         name,
         box,
         bool(fields.get("normalized")),
-        {key: _attribute(key, fields[key], told) for key in ATTRIBUTES if not is_blank(fields.get(key))},
+        _attributes(fields, told, warn),
         mask,
         _keypoints(fields, told),
         origin,
@@ -141,10 +150,39 @@ def parse_object(fields: Mapping[str, Any], number: int, warn: Warn) -> Object:
 def _class_name(fields: Mapping[str, Any], told: str) -> str:
     if "class" not in fields:
         return UNNAMED_CLASS
-    text = None if is_blank(fields["class"]) else text_of(fields["class"])
-    if text is None:
+    cell = fields["class"]
+    if is_blank(cell):
         raise RowError("missing_label", f"{told} has no class: fill the cell, or leave the box out")
-    return text.strip()
+    try:
+        return utf8_text(cell).strip()
+    except ValueError as error:
+        raise RowError("bad_annotation", f"{told}: its class {shown(cell)} {error}") from None
+
+
+def _number(cell: Any) -> float:
+    """A coordinate. Raises ValueError, also for True and False, which are none although Python counts with them."""
+    cell = plain(cell)
+    if isinstance(cell, bool):
+        raise ValueError("is no number")
+    return real_number(cell)
+
+
+def _numbers(cells: Any) -> list[float]:
+    """A list of coordinates. Raises ValueError for anything else: a text and a mapping can be gone through as well."""
+    numbers = []
+    for cell in _listed(cells):
+        try:
+            numbers.append(_number(cell))
+        except ValueError as error:
+            raise ValueError(f"{shown(cell)} {error}") from None
+    return numbers
+
+
+def _listed(cells: Any) -> Sequence[Any]:
+    cells = plain(cells)
+    if not isinstance(cells, list | tuple):
+        raise ValueError(f"{shown(cells)} is no list")
+    return cells
 
 
 def _box(fields: Mapping[str, Any], told: str) -> Box | None:
@@ -153,13 +191,13 @@ def _box(fields: Mapping[str, Any], told: str) -> Box | None:
         return None
     cells = plain(fields[form])
     if not isinstance(cells, list | tuple) or len(cells) != 4:
-        raise AnnotationError("bad_box", f"{told}: its box is {cells!r}, not {', '.join(_SIDES[form])}")
+        raise AnnotationError("bad_box", f"{told}: its box is {shown(cells)}, not {', '.join(_SIDES[form])}")
     numbers = []
     for side, cell in zip(_SIDES[form], cells, strict=True):
         try:
-            numbers.append(real_number(cell))
+            numbers.append(_number(cell))
         except ValueError as error:
-            reason = "is empty" if is_blank(cell) else f"{cell!r} {error}"
+            reason = "is empty" if is_blank(cell) else f"{shown(cell)} {error}"
             raise AnnotationError("bad_box", f"{told}: {side} {reason}") from None
     first, second, third, fourth = numbers
     if form == "bbox_xywh":
@@ -175,14 +213,20 @@ def _mask(fields: Mapping[str, Any], told: str, warn: Warn) -> Polygons | Runs |
     if runs is not None:
         return _runs(runs, told)
     polygons = fields.get("polygons")
-    if not polygons:
+    if polygons is None:
         return None
+    try:
+        polygons = _listed(polygons)
+    except ValueError as error:
+        raise AnnotationError("bad_mask", f"{told}: its outline {error} of polygons") from None
     parts = []
     for polygon in polygons:
         try:
-            numbers = tuple(real_number(cell) for cell in polygon)
-        except (ValueError, TypeError):
-            raise AnnotationError("bad_mask", f"{told}: a polygon holds something that is no number") from None
+            numbers = tuple(_numbers(polygon))
+        except ValueError as error:
+            raise AnnotationError("bad_mask", f"{told}: a polygon holds no numbers: {error}") from None
+        if not all(map(math.isfinite, numbers)):
+            raise AnnotationError("bad_mask", f"{told}: a polygon has a coordinate that is not finite")
         if len(numbers) % 2:
             raise AnnotationError("bad_mask", f"{told}: a polygon has an odd number of coordinates, {len(numbers)}")
         if len(numbers) < MIN_NUMBERS:
@@ -194,15 +238,31 @@ def _mask(fields: Mapping[str, Any], told: str, warn: Warn) -> Polygons | Runs |
 
 def _runs(runs: Any, told: str) -> Runs:
     try:
-        height, width = (whole_number(side) for side in runs["size"])
-        counts = runs["counts"]
+        if not isinstance(runs, Mapping):
+            raise ValueError(f"{shown(runs)} is none")
+        size = _whole_numbers(runs.get("size"))
+        if len(size) != 2:
+            raise ValueError(f"{shown(size)} is not height and width")
+        counts = runs.get("counts")
         if isinstance(counts, bytes):
             counts = counts.decode("ascii")
         if not isinstance(counts, str):
-            counts = tuple(whole_number(count) for count in counts)
-    except (ValueError, TypeError, KeyError):
-        raise AnnotationError("bad_mask", f"{told}: its run-length code needs a size and counts") from None
-    return Runs(height, width, counts)
+            counts = tuple(_whole_numbers(counts))
+    except ValueError as error:
+        message = f"{told}: its run-length code needs a size and counts: {error}"
+        raise AnnotationError("bad_mask", message) from None
+    return Runs(size[0], size[1], counts)
+
+
+def _whole_numbers(cells: Any) -> list[int]:
+    """Raises ValueError."""
+    numbers = []
+    for cell in _listed(cells):
+        try:
+            numbers.append(whole_number(None if isinstance(cell, bool) else cell))
+        except ValueError as error:
+            raise ValueError(f"{shown(cell)} {error}") from None
+    return numbers
 
 
 def _keypoints(fields: Mapping[str, Any], told: str) -> Keypoints | None:
@@ -210,9 +270,9 @@ def _keypoints(fields: Mapping[str, Any], told: str) -> Keypoints | None:
     if cells is None:
         return None
     try:
-        numbers = [real_number(cell) for cell in cells]
-    except (ValueError, TypeError):
-        raise AnnotationError("bad_keypoints", f"{told}: a keypoint is no number") from None
+        numbers = _numbers(cells)
+    except ValueError as error:
+        raise AnnotationError("bad_keypoints", f"{told}: the keypoints are no numbers: {error}") from None
     names = tuple(str(name) for name in fields.get("keypoint_names") or ())
     if len(numbers) % 3 or (names and len(numbers) != 3 * len(names)):
         expected = f"{len(names)} points" if names else "x, y, visibility of each point"
@@ -227,17 +287,26 @@ def _point(numbers: Sequence[float], told: str) -> tuple[float, float, int]:
     return x, y, int(visibility)
 
 
+def _attributes(fields: Mapping[str, Any], told: str, warn: Warn) -> dict[str, Any]:
+    given = {key: _attribute(key, fields[key], told) for key in ATTRIBUTES if not is_blank(fields.get(key))}
+    if given.get("area", 0) < 0:
+        warn("annotation_ignored", f"{told}: its area {given.pop('area'):g} is negative; that of the box is stored")
+    return given
+
+
 def _attribute(key: str, cell: Any, told: str) -> Any:
     kind = ATTRIBUTES[key]
     try:
         if kind == "bytes":
-            text = text_of(cell)
-            if text is None:
-                raise ValueError("is no text")
-            return text.strip()
-        return real_number(cell) if kind == "float" else whole_number(_flag(cell))
+            return utf8_text(cell).strip()
+        if kind == "int64":
+            return whole_number(_flag(cell))
+        number = float32_number(_number(cell))
+        if not math.isfinite(number):
+            raise ValueError("is not finite")
+        return number
     except ValueError as error:
-        raise AnnotationError("bad_annotation", f"{told}: {key} {cell!r} {error}") from None
+        raise AnnotationError("bad_annotation", f"{told}: {key} {shown(cell)} {error}") from None
 
 
 def _flag(cell: Any) -> Any:

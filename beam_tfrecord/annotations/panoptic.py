@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Placement, Schema
-from beam_tfrecord.annotations.cells import text_of, whole_number
+from beam_tfrecord.annotations.cells import utf8_text, whole_number
 from beam_tfrecord.annotations.mask_images import encode_png, place_array, read_mask
 from beam_tfrecord.core.elements import Member, packed_quickly
 from beam_tfrecord.errors import AnnotationError
@@ -64,7 +64,7 @@ class PanopticKind(AnnotationKind[Panoptic]):
             return None
         try:
             segments = tuple(
-                Segment(whole_number(s["id"]), text_of(s["class"]) or "", whole_number(s.get("is_crowd", 0)))
+                Segment(whole_number(s["id"]), utf8_text(s["class"]), whole_number(s.get("is_crowd", 0)))
                 for s in given["segments"]
             )
             uri = str(given["mask"])
@@ -116,7 +116,7 @@ class PanopticKind(AnnotationKind[Panoptic]):
             keys["panoptic_segment_area"]: Feature("int64", areas),
         }
         if "panoptic_segment_text" in keys:
-            texts = [segment.name.encode() for segment in segments]
+            texts = [segment.name.encode("utf-8", "surrogateescape") for segment in segments]
             found[keys["panoptic_segment_text"]] = Feature("bytes", texts)
         return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,7 @@ from typing import Any
 from beam_tfrecord.annotations import KINDS
 from beam_tfrecord.core.account import Account
 from beam_tfrecord.core.elements import Entry, Finding, Frame, Member, RejectedRow, Row
+from beam_tfrecord.core.public_text import is_utf8
 from beam_tfrecord.errors import ElementError, RowError
 from beam_tfrecord.manifests.base import Ignored, Item, Source
 from beam_tfrecord.options.config import ConvertConfig
@@ -76,7 +78,7 @@ class EntryParser:
             uri=uri,
             filename=filename,
             split=self._split_of(fields),
-            group=str(fields["group"]) if fields.get("group") not in (None, "") else None,
+            group=_check_text(str(fields["group"]), "the group") if fields.get("group") not in (None, "") else None,
             annotations=annotations,
             member=fields.get("member"),
             stated_size=fields.get("size"),
@@ -113,6 +115,7 @@ class EntryParser:
             raise RowError("bad_row", "the image cell is empty: name the image, or take the row out")
         if "\0" in spelled:
             raise RowError("bad_row", f"the image path {spelled!r} holds a NUL character")
+        _check_text(spelled, "the image path")
         path = spelled.replace("\\", "/")
         filename = fields.get("filename", path)
         member: Member | None = fields.get("member")
@@ -133,7 +136,7 @@ class EntryParser:
     def _id_of(self, fields: Mapping[str, Any], filename: str) -> str:
         given = fields.get("id")
         if given is not None and str(given) != "":
-            return str(given)
+            return _check_text(str(given), "the id")
         if self.config.manifest.id_column:
             raise RowError("bad_row", f"the id cell ({self.config.manifest.id_column}) is empty")
         return filename or f"row-{content_digest(fields)}"
@@ -219,9 +222,17 @@ def sequence_entry(name: str, members: list[tuple[str, Entry | RejectedRow]], ha
 
 def _order_key(text: str) -> tuple[int, float, str]:
     try:
-        return 0, float(text), text
+        number = float(text)
     except ValueError:
-        return 1, 0.0, text
+        number = math.nan
+    return (1, 0.0, text) if math.isnan(number) else (0, number, text)  # nan is before and behind everything
+
+
+def _check_text(text: str, what: str) -> str:
+    """The text itself. Raises RowError when no file, name or record can hold it."""
+    if not is_utf8(text):
+        raise RowError("bad_row", f"{what} {text!r} holds half of a surrogate pair, which is no character")
+    return text
 
 
 def content_digest(fields: Mapping[str, Any]) -> str:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar
 
+from beam_tfrecord.core.public_text import writable_text
+
 Element = TypeVar("Element", bound=type)
 
 _NOTHING: Mapping[str, Any] = {}  # what a mapping is by default; nobody changes what travels between stages
@@ -74,13 +76,20 @@ class Member:
 @packed_quickly
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something to tell about one item: a reject, or a warning about an item that is kept."""
+    """Something to tell about one item: a reject, or a warning about an item that is kept.
+
+    All its texts can be written: half of a surrogate pair, such as JSON can spell, is escaped.
+    """
 
     origin: str
     uri: str
     stage: str
     code: str
     message: str
+
+    def __post_init__(self) -> None:
+        for name in ("origin", "uri", "message"):
+            object.__setattr__(self, name, writable_text(getattr(self, name)))
 
 
 @packed_quickly

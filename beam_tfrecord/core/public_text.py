@@ -13,6 +13,25 @@ _ADDRESS = re.compile(
 _CONSOLE = re.compile(r"console\.cloud\.google\.com/[^?]*\?project=[\w:.-]+")  # a page for people who have logged in
 
 
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written as UTF-8, bytes of names that are none (PEP 383) being given back as they were.
+
+    False for half of a surrogate pair, which JSON can spell.
+    """
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def writable_text(text: str) -> str:
+    """The text itself, or, where it holds half of a surrogate pair, with that escaped."""
+    return text if is_utf8(text) else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def public_text(text: str) -> str:
     """A text whose addresses have no user, no password and, on the web, no query: signed URLs are cut at the ``?``."""
     return _ADDRESS.sub(_cut, text) if "://" in text else text

@@ -51,7 +51,13 @@ class Groups:
 
     def take(self, key: str) -> list[Any]:
         """The items of a key, which is forgotten; an empty list for a key that nothing was put to."""
-        place = self._last.pop(key, -1)
+        items = self.peek(key)
+        self._last.pop(key, None)
+        return items
+
+    def peek(self, key: str) -> list[Any]:
+        """The items of a key, which stay."""
+        place = self._last.get(key, -1)
         items = []
         while place >= 0:
             self._file.seek(self._starts[place])

@@ -29,6 +29,7 @@ SKETCH_LIMIT = 4_000_000  # hashes of 8 bytes that are kept exactly; above it ha
 STRATA_LIMIT = 16_000_000  # rows of all classes together whose pairs of hashes are kept exactly, for --stratify
 SAMPLE_SIZE = 128  # images whose sizes estimate the size of a record
 SHOWN_PROBLEMS = 5
+_LONGEST_NUMBER = 100  # digits that are sorted as a number; Python refuses some thousand
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -39,7 +40,7 @@ NaturalKey = tuple[tuple[int, int | str], ...]
 def natural_key(text: str) -> tuple[NaturalKey, int]:
     """Sorts ``a.csv:9`` before ``a.csv:10``."""
     file, colon, line = text.rpartition(":")
-    if colon and line.isdecimal() and line.isascii():
+    if colon and line.isdecimal() and line.isascii() and len(line) <= _LONGEST_NUMBER:
         return _natural_parts(file), int(line)
     return _natural_parts(text), 0
 
@@ -47,7 +48,11 @@ def natural_key(text: str) -> tuple[NaturalKey, int]:
 @functools.lru_cache(maxsize=1024)  # the lines of a manifest share its name
 def _natural_parts(text: str) -> NaturalKey:
     parts = re.split(r"([0-9]+)", text)  # odd places hold the numbers
-    return tuple((0, int(part)) if place % 2 else (1, part) for place, part in enumerate(parts) if part)
+    return tuple(
+        (0, int(part)) if place % 2 and len(part) <= _LONGEST_NUMBER else (1, part)
+        for place, part in enumerate(parts)
+        if part
+    )
 
 
 @dataclass(frozen=True)

@@ -7,26 +7,32 @@ vocabulary: names in the order of the ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import posixpath
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from beam_tfrecord.annotations.cells import shown
 from beam_tfrecord.annotations.polygons import check_pycocotools
 from beam_tfrecord.core.elements import RejectedRow, Row
-from beam_tfrecord.errors import ManifestError
+from beam_tfrecord.errors import ElementError, ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.formats.coco_annotations import (
+    Annotation,
     Category,
-    CocoError,
-    annotation_kind,
     fields_of,
+    id_text,
+    kinds_of_annotation,
+    kinds_of_file,
     parse_categories,
-    whole,
 )
 from beam_tfrecord.manifests.grouping import Groups
 from beam_tfrecord.manifests.siblings import parent, without_suffix
 from beam_tfrecord.manifests.text.compression import open_unpacked
 from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_members
+from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import name_of
 from beam_tfrecord.options.config import ManifestConfig
@@ -34,12 +40,29 @@ from beam_tfrecord.options.config import ManifestConfig
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """An element of ``images``. problem: why it cannot become a row."""
+    """An element of ``images``. place: its number there. problem: why it cannot become a row.
 
+    odd_size: what is told of a stated size that can be none.
+    """
+
+    place: int
     id: str
-    file_name: str
-    size: tuple[int, int] | None
+    file_name: str = ""
+    size: tuple[int, int] | None = None
     problem: str = ""
+    odd_size: str = ""
+
+    @property
+    def told(self) -> str:
+        return f"images[{self.place}]"
+
+    @property
+    def same_file(self) -> str:
+        """One text for all spellings of one path."""
+        return posixpath.normpath(self.file_name.strip().replace("\\", "/"))
+
+
+_ARRAYS = ("images", "annotations", "categories")
 
 
 class CocoFormat(ManifestFormat):
@@ -63,19 +86,22 @@ class CocoFormat(ManifestFormat):
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         """Reads the file once, for its categories and the kinds of its annotations."""
-        categories: list[Any] = []
+        categories: list[tuple[Any, str]] = []
         kinds: set[str] = set()
         seen: set[str] = set()
         has_polygons = False
+        with_category = -1  # place of the first annotation that names one
         for item in _items(files, uri):
             seen.add(item.key)
             if item.place < 0:
                 continue
             if item.key == "categories":
-                categories.append(item.value)
+                categories.append((item.value, item.repeated))
             elif item.key == "annotations" and isinstance(item.value, Mapping):
-                kinds.add(annotation_kind(item.value))
+                kinds |= kinds_of_annotation(item.value)
                 has_polygons = has_polygons or isinstance(item.value.get("segmentation"), list)
+                if with_category < 0 and _names_category(item.value):
+                    with_category = item.place
         if "images" not in seen:
             raise ManifestError(
                 f"{uri} has no images, so it is no COCO file; it has {', '.join(sorted(seen)) or 'nothing'}"
@@ -85,6 +111,11 @@ class CocoFormat(ManifestFormat):
         if "annotations" in seen and not kinds:
             kinds.add("objects")
         by_id = parse_categories(categories, uri)
+        if with_category >= 0 and not by_id:
+            raise ManifestError(
+                f"{uri} has no categories, but annotations[{with_category}] has a category_id: add the categories "
+                f'(a list of {{"id": ..., "name": ...}}), or take category_id out where all objects are of one class'
+            )
         return Source(
             uri,
             self.name,
@@ -92,13 +123,14 @@ class CocoFormat(ManifestFormat):
             config.images or parent(uri),
             labels=tuple(by_id[number].name for number in sorted(by_id)) if by_id else None,
             category_ids=tuple(sorted(by_id)) if by_id else None,
-            details={"kinds": tuple(sorted(kinds)), "masks": _mask_folder(files, uri) if "panoptic" in kinds else ""},
+            details={"kinds": kinds_of_file(kinds), "masks": _mask_folder(files, uri) if "panoptic" in kinds else ""},
         )
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         source = piece.source
         images: list[_Image] = []
-        categories: list[Any] = []
+        categories: list[tuple[Any, str]] = []
+        strays: list[tuple[int, str]] = []  # annotations that name no image, and why
         with Groups() as annotations:
             for item in _items(files, source.uri):
                 if item.place < 0:
@@ -106,47 +138,128 @@ class CocoFormat(ManifestFormat):
                 if item.key == "images":
                     images.append(_parse_image(item))
                 elif item.key == "categories":
-                    categories.append(item.value)
+                    categories.append((item.value, item.repeated))
                 elif item.key == "annotations":
-                    annotations.add(_image_id(item), (item.place, item.value))
+                    image_id = id_text(item.value.get("image_id")) if isinstance(item.value, Mapping) else ""
+                    if image_id:
+                        annotations.add(image_id, Annotation(item.place, item.value, item.repeated))
+                    else:
+                        strays.append((item.place, _no_image(item)))
             by_id = parse_categories(categories, source.uri)
             yield from self._rows(source, images, annotations, by_id)
+            for image_id in annotations.left():
+                places = [annotation.place for annotation in annotations.take(image_id)]
+                yield _reject(source, image_id, "", RowError("bad_annotation", _belong_to_no_image(places)))
+        if strays:
+            message = f"{_belong_to_no_image([place for place, _ in strays])}: {strays[0][1]}"
+            yield _reject(source, "(no image_id)", "", RowError("bad_annotation", message))
 
     def _rows(
-        self, source: Source, images: list[_Image], annotations: Groups, categories: Mapping[int, Category]
+        self, source: Source, images: Sequence[_Image], annotations: Groups, categories: Mapping[int, Category]
     ) -> Iterator[Item]:
+        doubts = _doubts(images, annotations)
         known: set[str] = set()
         for image in images:
-            if image.id in known:
-                yield _reject(
-                    source, image.id, image.file_name, CocoError("bad_annotation", "an earlier image has the same id")
+            name = image.id or f"at place {image.place}"
+            own = annotations.take(image.id) if image.id else []
+            problem = doubts.get(image.place)
+            if problem is None and image.problem:
+                problem = RowError("bad_row", image.problem + _with_annotations(own))
+            if problem is None and image.id in known:
+                problem = RowError(
+                    "bad_annotation", f"{image.told} stands there twice: an earlier image has the same id"
                 )
-                continue
             known.add(image.id)
-            own = annotations.take(image.id)
-            if image.problem:
-                yield _reject(source, image.id, image.file_name, CocoError("bad_row", image.problem))
-                continue
             try:
+                if problem is not None:
+                    raise problem
                 fields = fields_of(own, source.details["kinds"], categories, source.details["masks"])
-            except CocoError as problem:
-                yield _reject(source, image.id, image.file_name, problem)
+            except ElementError as error:
+                yield _reject(source, name, image.file_name, error)
                 continue
             fields.update({"image": image.file_name, "id": image.id})
             if image.size is not None:
                 fields["size"] = image.size
-            yield Row(_origin(source, image.id), fields)
-        for image_id in annotations.left():
-            places = [index for index, _ in annotations.take(image_id)]
+            if image.odd_size:
+                fields["notes"] = [("size_mismatch", image.odd_size)]
+            yield Row(_origin(source, name), fields)
+
+
+def _doubts(images: Sequence[_Image], annotations: Groups) -> dict[int, RowError]:
+    """Why it is open which annotations belong to an image, by its place.
+
+    Two pictures with one id have the annotations of both. One picture with two ids has only a part of its annotations
+    under each, unless both have the same ones, as when pictures are repeated on purpose.
+    """
+    doubts: dict[int, RowError] = {}
+    for group in _repeated(images, lambda image: image.id):
+        if len({image.same_file for image in group}) > 1:
             message = (
-                f"{len(places)} annotations, the first of them annotations[{places[0]}], belong to no image of the file"
+                f"{_listed(group)} have the same id, {group[0].id}: it is open whose annotations those with it are"
             )
-            yield _reject(source, image_id, "", CocoError("bad_annotation", message))
+            for image in group:
+                doubts[image.place] = RowError("bad_annotation", f"{message}. Give each image an id of its own")
+    for group in _repeated(images, lambda image: image.same_file if image.file_name else ""):
+        contents = {image.id: _content(annotations.peek(image.id)) for image in group if image.id}
+        if len(set(contents.values())) > 1:
+            message = f"{_listed(group)} are one file with different annotations: give them one id, and one image"
+            for image in group:
+                doubts.setdefault(image.place, RowError("bad_annotation", message))
+    return doubts
+
+
+def _repeated(images: Sequence[_Image], key: Callable[[_Image], str]) -> list[list[_Image]]:
+    """The images that share a key with others, by that key."""
+    counts = Counter(map(key, images))
+    groups: dict[str, list[_Image]] = {}
+    for image in images:
+        if key(image) and counts[key(image)] > 1:
+            groups.setdefault(key(image), []).append(image)
+    return list(groups.values())
+
+
+def _listed(images: Sequence[_Image]) -> str:
+    named = [f"{image.told} ({image.file_name})" for image in images[:3]]
+    return " and ".join(named) + (f" and {len(images) - 3} more" if len(images) > 3 else "")
+
+
+def _content(annotations: Sequence[Annotation]) -> str:
+    """What annotations say, whatever their ids."""
+    said = [
+        json.dumps({**annotation.value, "id": None, "image_id": None}, sort_keys=True) for annotation in annotations
+    ]
+    return "\n".join(sorted(said))
+
+
+def _with_annotations(own: Sequence[Annotation]) -> str:
+    return f"; its {len(own)} annotations are not stored" if own else ""
+
+
+def _belong_to_no_image(places: Sequence[int]) -> str:
+    return f"{len(places)} annotations, the first of them annotations[{places[0]}], belong to no image of the file"
+
+
+def _no_image(item: JsonItem) -> str:
+    if not isinstance(item.value, Mapping):
+        return f"it is {shown(item.value)}, not an object"
+    return f"its image_id is {shown(item.value['image_id'])}" if "image_id" in item.value else "it has no image_id"
+
+
+def _names_category(annotation: Mapping[str, Any]) -> bool:
+    segments = annotation.get("segments_info")
+    inner = [segment for segment in segments if isinstance(segment, Mapping)] if isinstance(segments, list) else []
+    return any(one.get("category_id") is not None for one in (annotation, *inner))
 
 
 def _items(files: Files, uri: str) -> Iterator[JsonItem]:
+    """The members of the file. Raises ManifestError when one of the three that matter is no array."""
     with open_unpacked(files, uri) as stream:
-        yield from iterate_members(stream, uri)
+        for item in iterate_members(stream, uri):
+            if item.place < 0 and item.value != [] and item.key in _ARRAYS:
+                raise ManifestError(
+                    f"{uri}: {item.key} is {shown(item.value)}, not an array: write it as COCO does, or leave it out"
+                )
+            yield item
 
 
 def _mask_folder(files: Files, uri: str) -> str:
@@ -157,24 +270,43 @@ def _mask_folder(files: Files, uri: str) -> str:
 
 
 def _parse_image(item: JsonItem) -> _Image:
-    value = item.value
-    if not isinstance(value, Mapping) or value.get("id") is None:
-        return _Image(f"at place {item.place}", "", None, f"images[{item.place}] has no id")
-    file_name = value.get("file_name") or value.get("coco_url") or ""
-    sides = whole(value.get("width")), whole(value.get("height"))
-    size = (sides[0], sides[1]) if sides[0] and sides[1] else None
-    problem = "" if isinstance(file_name, str) and file_name else f"images[{item.place}] has no file_name"
-    return _Image(str(value["id"]), str(file_name), size, problem)
+    told = f"images[{item.place}]"
+    image_id = id_text(item.value.get("id")) if isinstance(item.value, Mapping) else ""
+    try:
+        members = Members(item.value, told, "bad_row")
+        if not image_id:
+            given = "" if item.value.get("id") is None else f", its id is {shown(item.value['id'])}"
+            return _Image(item.place, "", problem=f"{told} has no id that is a whole number or a text{given}")
+        if item.repeated:
+            return _Image(item.place, image_id, problem=f"{told} has the key {item.repeated!r} twice")
+        file_name = members.text("file_name") or members.text("coco_url")
+    except RowError as error:
+        return _Image(item.place, image_id, problem=error.message)
+    if not file_name.strip():
+        return _Image(item.place, image_id, problem=f"{told} has no file_name")
+    size, odd = _stated_size(members)
+    return _Image(item.place, image_id, file_name, size, odd_size=odd)
 
 
-def _image_id(item: JsonItem) -> str:
-    value = item.value
-    return str(value["image_id"]) if isinstance(value, Mapping) and "image_id" in value else "(no image_id)"
+def _stated_size(members: Members) -> tuple[tuple[int, int] | None, str]:
+    """(width, height) and nothing to tell; None where it is not stated, or 0 as by tools that do not know it.
+
+    Anything else that can be no size is told.
+    """
+    try:
+        width, height = members.whole("width"), members.whole("height")
+    except RowError as error:
+        return None, f"{error.message}; the image is taken as it is"
+    if not width or not height:
+        return None, ""
+    if min(width, height) < 0:
+        return None, f"{members.where} states the size {width}x{height}; the image is taken as it is"
+    return (width, height), ""
 
 
 def _origin(source: Source, image_id: str) -> str:
     return f"{source.uri}:image {image_id}"
 
 
-def _reject(source: Source, image_id: str, file_name: str, problem: CocoError) -> RejectedRow:
-    return rejected(_origin(source, image_id), problem.code, str(problem), file_name)
+def _reject(source: Source, image_id: str, file_name: str, problem: ElementError) -> RejectedRow:
+    return rejected(_origin(source, image_id), problem.code, problem.message, file_name)

@@ -7,17 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from beam_tfrecord.errors import ManifestError
+from beam_tfrecord.annotations.cells import shown
+from beam_tfrecord.core.public_text import is_utf8
+from beam_tfrecord.errors import ManifestError, RowError
+from beam_tfrecord.manifests.text.members import Members
 
 _COPIED = ("area", "difficult", "truncated", "occluded")  # of CVAT's "attributes", too
-
-
-class CocoError(Exception):
-    """Why an image cannot become a row; ``code`` is one of errors.REJECT_CODES."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
+_GEOMETRY = ("bbox", "segmentation", "keypoints")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,135 +25,199 @@ class Category:
     keypoints: tuple[str, ...] = ()
 
 
-def whole(value: Any) -> int | None:
-    """A whole number of a JSON file, also as 5.0 or "5"; None for anything else."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """An element of ``annotations``. place: its number there. repeated: a key that it has twice."""
+
+    place: int
+    value: Any
+    repeated: str = ""
+
+    def members(self) -> Members:
+        """Raises RowError when it is no object, or has a key twice."""
+        members = Members(self.value, f"annotations[{self.place}]")
+        if self.repeated:
+            message = f"annotations[{self.place}] has the key {self.repeated!r} twice: take one of them out"
+            raise RowError("bad_annotation", message)
+        return members
+
+
+def id_text(value: Any) -> str:
+    """The id of an image as it is compared: 7, 7.0 and "7" are one, because tools mix them. '' for what is no id."""
     if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
-        return int(value)
-    return None
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        return ""
+    text = str(value)
+    return text if is_utf8(text) else ""
 
 
-def parse_categories(values: Iterable[Any], name: str) -> dict[int, Category]:
-    """Categories by id. Raises ManifestError when an id or a name is missing or used twice."""
+def parse_categories(values: Iterable[tuple[Any, str]], name: str) -> dict[int, Category]:
+    """Categories by id.
+
+    values: each with a key that it has twice, or ''. Raises ManifestError when an id or a name is missing, of another
+    type, or used twice.
+    """
     by_id: dict[int, Category] = {}
     id_of: dict[str, int] = {}
-    for place, value in enumerate(values):
-        number = whole(value.get("id")) if isinstance(value, Mapping) else None
-        label = str(value.get("name") or "").strip() if isinstance(value, Mapping) else ""
+    for place, (value, repeated) in enumerate(values):
+        where = f"categories[{place}]"
+        try:
+            members = Members(value, where)
+            number, label = members.whole("id"), members.name("name")
+            points = _point_names(members)
+        except RowError as error:
+            raise ManifestError(f"{name}: {error.message}; {where} needs a name and a whole number as its id") from None
         if number is None or not label:
-            raise ManifestError(f"{name}: categories[{place}] needs a name and a whole number as its id")
+            raise ManifestError(f"{name}: {where} needs a name and a whole number as its id")
+        if repeated:
+            raise ManifestError(f"{name}: {where} ({label!r}) has the key {repeated!r} twice: take one of them out")
         if number in by_id:
             raise ManifestError(f"{name}: {by_id[number].name!r} and {label!r} are both category {number}")
         if label in id_of:
             raise ManifestError(
                 f"{name}: the categories {id_of[label]} and {number} are both called {label!r}: rename one of them"
             )
-        points = value.get("keypoints") or ()
-        by_id[number] = Category(number, label, tuple(str(point) for point in points))
+        by_id[number] = Category(number, label, points)
         id_of[label] = number
     return by_id
 
 
-def annotation_kind(annotation: Mapping[str, Any]) -> str:
-    """What an annotation is: ``panoptic``, ``captions``, ``objects``, or ``labels`` (nothing but a category)."""
-    if "segments_info" in annotation:
-        return "panoptic"
-    if "caption" in annotation:
-        return "captions"
-    if annotation.get("bbox") or annotation.get("segmentation") or annotation.get("keypoints"):
-        return "objects"
-    return "labels" if "bbox" not in annotation and "category_id" in annotation else "objects"
+def _point_names(members: Members) -> tuple[str, ...]:
+    points = members.raw("keypoints")
+    if points is None:
+        return ()
+    if not isinstance(points, list) or not all(isinstance(point, str) and is_utf8(point) for point in points):
+        message = f"{members.path('keypoints')} is {shown(points)}, not a list of the names of the points"
+        raise RowError("bad_annotation", message)
+    return tuple(points)
+
+
+def kinds_of_annotation(annotation: Mapping[str, Any]) -> set[str]:
+    """What an annotation holds: ``objects``, ``captions``, ``panoptic``; ``labels`` for nothing but a category.
+
+    A value that cannot be right counts as well: it is looked at, and told, with the others of its kind. An empty list
+    of numbers says nothing.
+    """
+    kinds = set()
+    if any(annotation.get(name) not in (None, []) for name in _GEOMETRY):
+        kinds.add("objects")
+    elif annotation.get("category_id") is not None:
+        kinds.add("objects" if "bbox" in annotation else "labels")
+    if "caption" in annotation and (annotation["caption"] is not None or not kinds):
+        kinds.add("captions")
+    if annotation.get("segments_info") is not None:
+        kinds.add("panoptic")
+    return kinds
+
+
+def kinds_of_file(kinds: Iterable[str]) -> tuple[str, ...]:
+    """The kinds that the rows of a file have, sorted, from those that its annotations hold.
+
+    Where any annotation has a box, one with nothing but a category is no label of its picture: it lacks its box.
+    """
+    found = set(kinds)
+    return tuple(sorted(found - {"labels"} if "objects" in found else found))
 
 
 def fields_of(
-    annotations: Sequence[tuple[int, Any]], kinds: Iterable[str], categories: Mapping[int, Category], mask_folder: str
+    annotations: Sequence[Annotation], kinds: Sequence[str], categories: Mapping[int, Category], mask_folder: str
 ) -> dict[str, Any]:
-    """Canonical fields of an image from its annotations, each with its place in the file.
+    """Canonical fields of an image from its annotations.
 
-    kinds: those that the file has; an image without any of one has an empty list. Raises CocoError.
+    kinds: those that the file has; an image without any of one has an empty list. Raises RowError.
     """
-    found: dict[str, list[Any]] = {kind: [] for kind in kinds}
-    for place, annotation in annotations:
-        if not isinstance(annotation, Mapping):
-            raise CocoError("bad_annotation", f"annotations[{place}] is no object")
-        found.setdefault(annotation_kind(annotation), []).append((place, annotation))
+    boxes: list[dict[str, Any]] = []
+    captions: list[Any] = []
+    labels: list[str] = []
+    panoptic: list[Members] = []
+    for annotation in annotations:
+        members = annotation.members()
+        own = kinds_of_annotation(annotation.value)
+        if not own:
+            told = (
+                f"annotations[{annotation.place}] says nothing of its image: it has no bbox, no category_id, no caption"
+            )
+            raise RowError("bad_annotation", f"{told}: complete it, or take it out")
+        if "objects" in own or ("labels" in own and "labels" not in kinds):
+            boxes.append(_box(annotation.place, members, categories))
+        elif "labels" in own:
+            labels.append(_category(members, categories).name)
+        if "captions" in own:
+            captions.append(members.raw("caption"))
+        if "panoptic" in own:
+            panoptic.append(members)
     fields: dict[str, Any] = {}
-    if "objects" in found:
-        fields["boxes"] = [_box(place, annotation, categories) for place, annotation in found["objects"]]
-    if "captions" in found:
-        fields["captions"] = [annotation["caption"] for _, annotation in found["captions"]]
-    if found.get("labels"):
-        names = [_category(place, annotation, categories).name for place, annotation in found["labels"]]
-        fields["label"] = names[0] if len(names) == 1 else names
-    if "panoptic" in found:
-        fields["panoptic"] = {"mask": "", "segments": []}
-    if found.get("panoptic"):
-        fields["panoptic"] = _panoptic(found["panoptic"], categories, mask_folder)
+    if boxes or "objects" in kinds:
+        fields["boxes"] = boxes
+    if captions or "captions" in kinds:
+        fields["captions"] = captions
+    if labels:
+        fields["label"] = labels[0] if len(labels) == 1 else labels
+    if panoptic or "panoptic" in kinds:
+        fields["panoptic"] = _panoptic(panoptic, categories, mask_folder)
     return fields
 
 
-def _category(place: int, value: Mapping[str, Any], categories: Mapping[int, Category]) -> Category:
-    number = whole(value.get("category_id"))
+def _category(members: Members, categories: Mapping[int, Category]) -> Category:
+    try:
+        number = members.whole("category_id")
+    except RowError as error:
+        raise RowError("unknown_category", error.message) from None
     if number is None:
-        raise CocoError("unknown_category", f"annotations[{place}] has the category_id {value.get('category_id')!r}")
+        raise RowError("unknown_category", f"{members.path('category_id')} is missing: the annotation has no category")
     if number not in categories:
         known = ", ".join(f"{category.id} {category.name}" for category in list(categories.values())[:3])
-        message = f"annotations[{place}] has category {number}, which the file does not declare (it has {known} ...)"
-        raise CocoError("unknown_category", message)
+        message = f"{members.where} has category {number}, which the file does not declare (it has {known} ...)"
+        raise RowError("unknown_category", message)
     return categories[number]
 
 
-def _box(place: int, annotation: Mapping[str, Any], categories: Mapping[int, Category]) -> dict[str, Any]:
+def _box(place: int, members: Members, categories: Mapping[int, Category]) -> dict[str, Any]:
     """One object; its numbers are looked at when the row is parsed."""
     box: dict[str, Any] = {"origin": f"annotations[{place}]"}
-    category = _category(place, annotation, categories) if categories else None
+    category = _category(members, categories) if categories else None
     if category is not None:
         box["class"] = category.name
-    if annotation.get("bbox"):
-        box["bbox_xywh"] = annotation["bbox"]
-    segmentation = annotation.get("segmentation")
+    if members.raw("bbox") not in (None, []):
+        box["bbox_xywh"] = members.raw("bbox")
+    segmentation = members.raw("segmentation")
     if isinstance(segmentation, Mapping):
         box["rle"] = segmentation
-    elif segmentation:
+    elif segmentation is not None and segmentation != []:
         # A single polygon that lost its outer brackets is met in files that people wrote themselves.
-        is_flat = isinstance(segmentation, Sequence) and not isinstance(segmentation[0], Sequence)
+        is_flat = isinstance(segmentation, list) and not isinstance(segmentation[0], list)
         box["polygons"] = [segmentation] if is_flat else segmentation
-    if annotation.get("keypoints") is not None:
-        box["keypoints"] = annotation["keypoints"]
+    if members.raw("keypoints") not in (None, []):
+        box["keypoints"] = members.raw("keypoints")
         if category is not None:
             box["keypoint_names"] = category.keypoints
-    if annotation.get("iscrowd") is not None:
-        box["is_crowd"] = annotation["iscrowd"]
-    further = annotation.get("attributes")
-    for source in (further if isinstance(further, Mapping) else {}, annotation):
+    if members.raw("iscrowd") is not None:
+        box["is_crowd"] = members.raw("iscrowd")
+    further = members.raw("attributes")  # a list of ids in some files, such as those of Fashionpedia
+    for source in (further if isinstance(further, Mapping) else {}, members.value):
         box.update({key: source[key] for key in _COPIED if source.get(key) is not None})
     return box
 
 
-def _panoptic(
-    annotations: Sequence[tuple[int, Mapping[str, Any]]], categories: Mapping[int, Category], mask_folder: str
-) -> dict[str, Any]:
-    place, annotation = annotations[0]
+def _panoptic(annotations: Sequence[Members], categories: Mapping[int, Category], mask_folder: str) -> dict[str, Any]:
+    if not annotations:
+        return {"mask": "", "segments": []}
     if len(annotations) > 1:
-        message = f"annotations[{annotations[1][0]}] is a second panoptic annotation of the image"
-        raise CocoError("bad_annotation", message)
-    segments = annotation["segments_info"]
-    if not isinstance(segments, Sequence) or not all(isinstance(segment, Mapping) for segment in segments):
-        raise CocoError("bad_annotation", f"annotations[{place}]: its segments_info is no list of objects")
-    if not annotation.get("file_name"):
-        raise CocoError("bad_annotation", f"annotations[{place}] names no mask file")
+        message = f"{annotations[1].where} is a second panoptic annotation of the image"
+        raise RowError("bad_annotation", message)
+    members = annotations[0]
+    segments = members.objects("segments_info") or []
+    file_name = members.text("file_name")
+    if not file_name:
+        raise RowError("bad_annotation", f"{members.where} names no mask file")
     return {
-        "mask": posixpath.join(mask_folder, str(annotation["file_name"])),
+        "mask": posixpath.join(mask_folder, file_name),
         "segments": [
             {
-                "id": segment.get("id"),
-                "class": _category(place, segment, categories).name,
-                "is_crowd": segment.get("iscrowd", 0),
+                "id": segment.whole("id"),
+                "class": _category(segment, categories).name,
+                "is_crowd": segment.whole("iscrowd") or 0,
             }
             for segment in segments
         ],

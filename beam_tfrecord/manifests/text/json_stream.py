@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 from beam_tfrecord.errors import ManifestError
+from beam_tfrecord.manifests.text.json_values import JsonDecoder
 
 CHUNK = 2**20  # characters that are read at a time
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
 class JsonItem(NamedTuple):
-    """A value of the outer object. place: in the array that is the member's value; -1 for any other value."""
+    """A value of the outer object. place: in the array that is the member's value; -1 for any other value.
+
+    repeated: a key that stands twice in an object of the value, '' when there is none.
+    """
 
     key: str
     place: int
     value: Any
+    repeated: str = ""
 
 
 def iterate_members(stream: BinaryIO, name: str) -> Iterator[JsonItem]:
     """The members of the object that a JSON file (UTF-8) holds, arrays element by element, in the order of the file.
 
     An empty array yields one item of place -1 whose value is an empty list. At most one element and a chunk of text are
-    in memory. name: of the file, for messages. Raises ManifestError, with the line, when the file is no such JSON.
+    in memory. name: of the file, for messages. Raises ManifestError, with the line, when the file is no such JSON, and
+    when the object has one member twice.
     """
     yield from _Reader(stream, name).members()
 
@@ -41,7 +46,8 @@ class _Reader:
         self._place = 0
         self._line = 1
         self._at_end = False
-        self._decoder = json.JSONDecoder()
+        self._decoder = JsonDecoder()
+        self._names: set[str] = set()
 
     def members(self) -> Iterator[JsonItem]:
         try:
@@ -62,11 +68,14 @@ class _Reader:
             if self._next() != '"':
                 self._fail("a name in double quotes is expected")
             key = self._value()
+            if key in self._names:
+                self._fail(f"{key!r} stands twice in the outer object, so that it is open which one counts")
+            self._names.add(key)
             self._skip(":")
             if self._next() == "[":
                 yield from self._elements(key)
             else:
-                yield JsonItem(key, -1, self._value())
+                yield JsonItem(key, -1, self._value(), self._decoder.repeated)
             if self._skip(",", "}") == "}":
                 return
 
@@ -78,7 +87,7 @@ class _Reader:
             return
         index = 0
         while True:
-            yield JsonItem(key, index, self._value())
+            yield JsonItem(key, index, self._value(), self._decoder.repeated)
             index += 1
             if self._skip(",", "]") == "]":
                 return
@@ -108,12 +117,12 @@ class _Reader:
         while True:
             error: ValueError | None = None
             try:
-                value, end = self._decoder.raw_decode(self._text, self._place)
+                value, end = self._decoder.decode_at(self._text, self._place)
                 if self._at_end or self._is_whole(value, end):
                     self._place = end
                     return value
-            except (ValueError, RecursionError) as problem:
-                error = ValueError(str(problem))
+            except ValueError as problem:
+                error = problem
             if not self._more(step) and error is not None:
                 self._fail(str(error))
             step *= 2

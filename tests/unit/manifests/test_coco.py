@@ -158,10 +158,10 @@ def test_annotations_of_an_unknown_image_are_rejects(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("images", "code", "told"),
     [
-        ([{"id": 1, "file_name": "a.jpg"}, {"id": "1", "file_name": "b.jpg"}], "bad_annotation", "the same id"),
+        ([{"id": 1, "file_name": "a.jpg"}, {"id": "1", "file_name": "./a.jpg"}], "bad_annotation", "the same id"),
         ([{"file_name": "a.jpg"}, IMAGES[0]], "bad_row", "images[0] has no id"),
         ([IMAGES[0], {"id": 1}], "bad_row", "images[1] has no file_name"),
-        ([IMAGES[0], "a.jpg"], "bad_row", "images[1] has no id"),
+        ([IMAGES[0], "a.jpg"], "bad_row", "images[1] is 'a.jpg', not an object"),
     ],
 )
 def test_images_that_cannot_be_rows_are_rejects(tmp_path: Path, images: Any, code: str, told: str) -> None:

@@ -1,0 +1,64 @@
+"""JSON of strangers as Python values: keys that stand twice are told, and nothing is nested without end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+MAX_DEPTH = 100
+
+
+class JsonDecoder:
+    """Decodes one value at a time.
+
+    repeated: a key that stands twice in one object of the value that was decoded last, '' when there is none. The last
+    one wins, as everywhere in Python, so the value must not be used as if nothing were wrong.
+    """
+
+    def __init__(self) -> None:
+        self.repeated = ""
+        self._decoder = json.JSONDecoder(object_pairs_hook=self._object)
+
+    def decode_at(self, text: str, place: int) -> tuple[Any, int]:
+        """(value, end) of what begins at a place. Raises ValueError when it is no JSON, cut, or nested too deeply."""
+        self.repeated = ""
+        try:
+            value, end = self._decoder.raw_decode(text, place)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+        # Brackets are counted in no time; few texts have so many that the depth must be looked at.
+        if text.count("[", place, end) + text.count("{", place, end) > MAX_DEPTH and _is_deep(value):
+            raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+        return value, end
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            self.repeated = next(name for name in names if names.count(name) > 1)
+        return found
+
+
+def decode_json(text: str, decoder: JsonDecoder) -> Any:
+    """The one value that a text holds.
+
+    Raises ValueError when it is no JSON, nested too deeply, or has a key twice in one object.
+    """
+    start = len(text) - len(text.lstrip(" \t\r\n"))
+    value, end = decoder.decode_at(text, start)
+    rest = text[end:].strip(" \t\r\n")
+    if rest:
+        raise json.JSONDecodeError("Extra data", text, end)
+    if decoder.repeated:
+        raise ValueError(f"the key {decoder.repeated!r} stands twice in one object")
+    return value
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [child for children in inner for child in children if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True
