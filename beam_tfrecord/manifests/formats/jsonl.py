@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES
 from beam_tfrecord.manifests.text.dialect import first_line
+from beam_tfrecord.manifests.text.json_values import decode_json
 from beam_tfrecord.manifests.text.line_pieces import text_pieces
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles
@@ -90,11 +90,9 @@ def json_objects(files: Files, piece: Piece) -> Objects:
 def _value(line: str) -> Any:
     """The value of a line; a ValueError (not raised) for one that is no JSON."""
     try:
-        return json.loads(line)
+        return decode_json(line)
     except ValueError as error:
         return error
-    except RecursionError:
-        return ValueError("it is nested too deeply")
 
 
 def _no_object(value: Any) -> str:

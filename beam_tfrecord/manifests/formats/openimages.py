@@ -7,7 +7,6 @@ is a code such as /m/011k07; a ``class-descriptions`` CSV beside the file gives 
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.gathering import gather_by_image
 from beam_tfrecord.manifests.siblings import parent
+from beam_tfrecord.manifests.text.csv_rows import csv_rows, sample_cells
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import folder_of
@@ -45,10 +45,14 @@ class OpenImagesFormat(ManifestFormat):
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         sample = look_at_text(files, uri)
-        header = [cell.strip() for cell in next(csv.reader(sample.text.splitlines()))]
+        lines = [line for line in sample.text.splitlines() if line.strip()]
+        header = [cell.strip() for cell in next(iter(sample_cells(lines[:1])), [])]
         absent = [name for name in _NEEDED if name not in header]
         if absent:
             raise ManifestError(f"{uri} is no box file of Open Images: it has no column {', '.join(absent)}")
+        repeated = [name for name in header if header.count(name) > 1]
+        if repeated:
+            raise ManifestError(f"{uri}: two columns are called {repeated[0]}: take one of them out")
         base = config.images if config.images is not None else folder_of(uri)
         details = {"header": tuple(header), "text": sample.form.to_details(), "names": _class_names(files, parent(uri))}
         return Source(uri, self.name, split, base, details=details)
@@ -59,13 +63,15 @@ class OpenImagesFormat(ManifestFormat):
 
 def _box_rows(files: Files, source: Source) -> Iterator[Row | RejectedRow]:
     header, names = source.details["header"], source.details["names"]
-    reader = csv.reader(iter(TextLines(files, source.uri, TextForm(**source.details["text"]))))
-    next(reader)
-    for cells in reader:
-        origin = f"{source.uri}:{reader.line_num}"
-        if len(cells) == len(header):
+    rows = csv_rows(TextLines(files, source.uri, TextForm(**source.details["text"])))
+    next(rows, None)  # the header
+    for line, cells in rows:
+        origin = f"{source.uri}:{line}"
+        if isinstance(cells, str):
+            yield rejected(origin, "bad_row", cells)
+        elif len(cells) == len(header):
             yield _box_row(dict(zip(header, cells, strict=True)), origin, names)
-        elif cells:
+        else:
             yield rejected(origin, "bad_row", f"the line has {len(cells)} cells where the header has {len(header)}")
 
 
@@ -92,5 +98,5 @@ def _class_names(files: Files, folder: str) -> dict[str, str]:
         return {}
     uri = files.join(folder, chosen)
     lines = TextLines(files, uri, look_at_text(files, uri).form)
-    pairs = [row for row in csv.reader(iter(lines)) if len(row) == 2]
+    pairs = [cells for _, cells in csv_rows(lines) if not isinstance(cells, str) and len(cells) == 2]
     return {code.strip(): name.strip() for code, name in pairs if code.strip() != "LabelName"}

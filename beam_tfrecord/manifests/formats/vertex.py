@@ -12,17 +12,19 @@ JSON Lines: ``imageGcsUri`` with ``classificationAnnotation``, ``classificationA
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from beam_tfrecord.annotations.cells import real_number
 from beam_tfrecord.core.elements import RejectedRow, Row
+from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.gathering import gather_by_image
 from beam_tfrecord.manifests.split_names import is_split_word, split_of_cell
+from beam_tfrecord.manifests.text.csv_rows import csv_rows, sample_cells
+from beam_tfrecord.manifests.text.json_values import decode_json
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
+from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import folder_of
 from beam_tfrecord.options.config import ManifestConfig
@@ -46,8 +48,10 @@ class VertexFormat(ManifestFormat):
             return False
         if lines[0].lstrip().startswith("{"):
             return '"imageGcsUri"' in lines[0]
-        rows = list(csv.reader(lines[:-1] or lines))
-        return all(split_off_use(row)[1][:1] and split_off_use(row)[1][0].startswith("gs://") for row in rows if row)
+        rows = sample_cells(lines[:-1] or lines)
+        return bool(rows) and all(
+            split_off_use(row)[1][:1] and split_off_use(row)[1][0].startswith("gs://") for row in rows if row
+        )
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         sample = look_at_text(files, uri)
@@ -55,7 +59,7 @@ class VertexFormat(ManifestFormat):
         if lines[0].lstrip().startswith("{"):
             task = "json"
         else:
-            task = "boxes" if any(is_box_row(split_off_use(row)[1]) for row in csv.reader(lines)) else "labels"
+            task = "boxes" if any(is_box_row(split_off_use(row)[1]) for row in sample_cells(lines)) else "labels"
         base = config.images if config.images is not None else folder_of(uri)
         return Source(uri, self.name, split, base, details={"task": task, "text": sample.form.to_details()})
 
@@ -96,18 +100,9 @@ def _is_number(cell: str) -> bool:
 
 
 def _csv_rows(lines: TextLines, uri: str, *, with_boxes: bool) -> Iterator[Row | RejectedRow]:
-    reader = csv.reader(iter(lines), strict=True)
-    while True:
-        start = reader.line_num + 1
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            yield rejected(f"{uri}:{start}", "bad_row", f"the line is no CSV: {error}")
-            continue
-        if any(cell.strip() for cell in cells):
-            yield _csv_row(cells, f"{uri}:{start}", with_boxes)
+    for line, cells in csv_rows(lines):
+        origin = f"{uri}:{line}"
+        yield rejected(origin, "bad_row", cells) if isinstance(cells, str) else _csv_row(cells, origin, with_boxes)
 
 
 def _csv_row(cells: Sequence[str], origin: str, with_boxes: bool) -> Row | RejectedRow:
@@ -152,42 +147,53 @@ def _corners(cells: Sequence[str]) -> list[str]:
 
 def _json_rows(lines: TextLines, uri: str) -> Iterator[Row | RejectedRow]:
     for number, line in enumerate(lines, start=1):
-        if line.strip():
+        if lines.had_nul:
+            lines.had_nul = False
+            yield rejected(f"{uri}:{number}", "bad_row", "the line holds NUL characters: the file is damaged there")
+        elif line.strip():
             yield _json_row(line, f"{uri}:{number}")
 
 
 def _json_row(line: str, origin: str) -> Row | RejectedRow:
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        value = decode_json(line)
+    except ValueError as error:
         return rejected(origin, "bad_row", f"the line is no JSON: {error}")
-    image = value.get("imageGcsUri") if isinstance(value, Mapping) else None
-    if not isinstance(image, str) or not image.strip():
-        return rejected(origin, "bad_row", "the line has no imageGcsUri")
+    image = ""
     try:
-        return Row(origin, {"image": image, **_json_fields(value, origin)})
-    except (TypeError, AttributeError, KeyError) as error:
-        return rejected(origin, "bad_row", f"the annotations of the line are not of the expected form: {error}", image)
+        members = Members(value, "", "bad_row")
+        image = members.text("imageGcsUri")
+        if not image.strip():
+            raise RowError("bad_row", "the line has no imageGcsUri")
+        return Row(origin, {"image": image, **_json_fields(members, origin)})
+    except RowError as error:
+        return rejected(origin, error.code, error.message, image)
 
 
-def _json_fields(value: Mapping[str, Any], origin: str) -> dict[str, Any]:
+def _json_fields(members: Members, origin: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    use = (value.get("dataItemResourceLabels") or {}).get(_ML_USE)
-    split = split_of_cell(str(use or ""), is_ml_use=True)
+    resources = members.object("dataItemResourceLabels")
+    split = split_of_cell(resources.text(_ML_USE), is_ml_use=True) if resources is not None else ""
     if split:
         fields["split"] = split
-    if value.get("classificationAnnotation"):
-        fields["label"] = value["classificationAnnotation"]["displayName"]
-    if value.get("classificationAnnotations") is not None:
-        fields["label"] = [annotation["displayName"] for annotation in value["classificationAnnotations"]]
-    if value.get("boundingBoxAnnotations") is not None:
+    single, several = members.object("classificationAnnotation"), members.objects("classificationAnnotations")
+    if single is not None and several is not None:
+        raise RowError(
+            "bad_row", "the line has classificationAnnotation and classificationAnnotations: keep one of them"
+        )
+    if single is not None:
+        fields["label"] = single.name("displayName")
+    if several is not None:
+        fields["label"] = [annotation.name("displayName") for annotation in several]
+    boxes = members.objects("boundingBoxAnnotations")
+    if boxes is not None:
         fields["boxes"] = [
             {
-                "class": annotation.get("displayName"),
-                "bbox": [annotation.get(side) for side in ("xMin", "yMin", "xMax", "yMax")],
+                "class": annotation.name("displayName"),
+                "bbox": [annotation.raw(side) for side in ("xMin", "yMin", "xMax", "yMax")],
                 "normalized": True,
-                "origin": origin,
+                "origin": f"{origin}:{annotation.where}",
             }
-            for annotation in value["boundingBoxAnnotations"]
+            for annotation in boxes
         ]
     return fields

@@ -22,11 +22,18 @@ def fields_of_xml(data: bytes, name: str) -> dict[str, Any]:
         raise RowError("bad_annotation", f"{name} is damaged, {error}") from None
     if root.name != "annotation":
         raise RowError("bad_annotation", f"{name} is no annotation: its outer element is <{root.name}>")
+    try:
+        return _fields(root, name)
+    except ValueError as error:
+        raise RowError("bad_annotation", f"{name}, {error}") from None
+
+
+def _fields(root: Element, name: str) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "stated_image": root.text_of("filename") or "",
         "boxes": [_box(element, name) for element in root.all("object")],
     }
-    size = _size(root.find("size"))
+    size = _size(root.only("size"))
     if size is not None:
         fields["size"] = size
     return fields
@@ -46,7 +53,7 @@ def _size(element: Element | None) -> tuple[int, int] | None:
 def _box(element: Element, name: str) -> dict[str, Any]:
     """One object. Only its own box counts: those of its parts (head, hand ...) lie deeper."""
     box: dict[str, Any] = {"class": element.text_of("name"), "origin": f"{name}:{element.line}"}
-    corners = element.find("bndbox")
+    corners = element.only("bndbox")
     if corners is not None:
         box["bbox"] = [corners.text_of(side) for side in _SIDES]
     box.update({flag: element.text_of(flag) for flag in _FLAGS if element.text_of(flag)})

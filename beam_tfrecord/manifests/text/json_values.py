@@ -26,32 +26,48 @@ class JsonDecoder:
             value, end = self._decoder.raw_decode(text, place)
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
-        # Brackets are counted in no time; few texts have so many that the depth must be looked at.
-        if text.count("[", place, end) + text.count("{", place, end) > MAX_DEPTH and _is_deep(value):
-            raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+        _check_depth(value, text.count("[", place, end) + text.count("{", place, end))
         return value, end
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            self.repeated = next(name for name in names if names.count(name) > 1)
+            self.repeated = _first_repeated(pairs)
         return found
 
 
-def decode_json(text: str, decoder: JsonDecoder) -> Any:
+def decode_json(text: str) -> Any:
     """The one value that a text holds.
 
     Raises ValueError when it is no JSON, nested too deeply, or has a key twice in one object.
     """
-    start = len(text) - len(text.lstrip(" \t\r\n"))
-    value, end = decoder.decode_at(text, start)
-    rest = text[end:].strip(" \t\r\n")
-    if rest:
-        raise json.JSONDecodeError("Extra data", text, end)
-    if decoder.repeated:
-        raise ValueError(f"the key {decoder.repeated!r} stands twice in one object")
+    try:
+        value = _WHOLE.decode(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    _check_depth(value, text.count("[") + text.count("{"))
     return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError(f"the key {_first_repeated(pairs)!r} stands twice in one object")
+    return found
+
+
+_WHOLE = json.JSONDecoder(object_pairs_hook=_object)
+
+
+def _first_repeated(pairs: list[tuple[str, Any]]) -> str:
+    names = [name for name, _ in pairs]
+    return next(name for name in names if names.count(name) > 1)
+
+
+def _check_depth(value: Any, brackets: int) -> None:
+    """brackets: how many the text has: they are counted in no time, and few texts have so many that it matters."""
+    if brackets > MAX_DEPTH and _is_deep(value):
+        raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
 
 
 def _is_deep(value: Any) -> bool:

@@ -22,13 +22,23 @@ class Element:
         """The first child of that name; grandchildren do not count."""
         return next((child for child in self.children if child.name == name), None)
 
+    def only(self, name: str) -> Element | None:
+        """The child of that name, where there must be no more than one. Raises ValueError when there are two."""
+        found = self.all(name)
+        if len(found) > 1:
+            raise ValueError(f"line {found[1].line}: <{self.name}> has <{name}> twice, take one of them out")
+        return found[0] if found else None
+
     def all(self, name: str) -> list[Element]:
         """The children of that name."""
         return [child for child in self.children if child.name == name]
 
     def text_of(self, name: str) -> str | None:
-        """Text of the first child of that name, without white space around it; None when there is no such child."""
-        child = self.find(name)
+        """Text of the child of that name, without white space around it; None when there is no such child.
+
+        Raises ValueError when there are two.
+        """
+        child = self.only(name)
         return None if child is None else child.text.strip()
 
 

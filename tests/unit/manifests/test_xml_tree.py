@@ -10,7 +10,9 @@ def test_elements_have_texts_children_and_lines() -> None:
     root = parse_xml(b"<a>\n <b> x&amp;<!-- no -->y </b>\n <c><b>deep</b></c>\n <b>2</b>\n</a>")
     assert (root.name, root.line) == ("a", 1)
     assert [(child.name, child.line) for child in root.children] == [("b", 2), ("c", 3), ("b", 4)]
-    assert root.text_of("b") == "x&y"
+    assert root.find("b").text.strip() == "x&y"
+    with pytest.raises(ValueError, match="line 4: <a> has <b> twice"):
+        root.text_of("b")
     assert root.text_of("d") is None
     assert len(root.all("b")) == 2
     assert root.find("c") is root.children[1]
