@@ -18,6 +18,7 @@ from beam_tfrecord.datasets.metadata.labels import name_of_line
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests import FORMATS, describe_inputs, describe_rows, missing
 from beam_tfrecord.manifests.base import Piece, Source
+from beam_tfrecord.manifests.text.lines import decode_text, split_lines
 from beam_tfrecord.options.config import ConvertConfig, OutputConfig
 from beam_tfrecord.storage import Storage, name_of, scheme_of
 from beam_tfrecord.tfrecord import parse_shard_name
@@ -77,12 +78,17 @@ def read_labels(config: ConvertConfig, storage: Storage) -> tuple[str, ...] | No
     if isinstance(labels, str):
         try:
             with storage.open(labels) as file:
-                text = file.read().decode("utf-8-sig")
+                lines = split_lines(decode_text(file.read(), config.manifest.encoding).rstrip())
         except FileNotFoundError:
             raise ConfigError(f"--labels {labels}: {missing(storage, labels)}") from None
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"--labels {labels}: is not UTF-8 text (byte {error.start})") from None
-        names = tuple(name_of_line(line) for line in text.splitlines() if line.strip())
+        except ValueError as error:
+            raise ConfigError(f"--labels {labels}: {error}") from None
+        blank = next((number for number, line in enumerate(lines, start=1) if not line.strip()), 0)
+        if blank and any(line.strip() for line in lines):
+            raise ConfigError(
+                f"--labels {labels}: line {blank} is blank, but each line is an id: name it, or take it out"
+            )
+        names = tuple(name_of_line(line) for line in lines if line.strip())
         where = labels
     else:
         names, where = labels, "the names given"

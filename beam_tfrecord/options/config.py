@@ -21,6 +21,7 @@ from beam_tfrecord.options.declaring import ConfigSection, option
 from beam_tfrecord.options.plugins import load_plugins, parse_modules
 from beam_tfrecord.options.run_config import RunConfig
 from beam_tfrecord.options.values import (
+    AUTO_ENCODING,
     FORMAT_NAMES,
     Column,
     InputSpec,
@@ -28,6 +29,7 @@ from beam_tfrecord.options.values import (
     parse_colour,
     parse_columns,
     parse_count,
+    parse_encoding,
     parse_flag,
     parse_ids,
     parse_inputs,
@@ -67,6 +69,13 @@ class ManifestConfig(ConfigSection):
         "auto",
         "format of the input; auto looks at its name and its first bytes",
         choices=FORMAT_NAMES,
+    )
+    encoding: str = option(
+        AUTO_ENCODING,
+        "encoding of manifests, label files and lists of names that have no byte order mark; auto: UTF-8, or UTF-16 "
+        "when the bytes tell it",
+        parse=parse_encoding,
+        metavar="NAME",
     )
     images: str | None = option(
         None, "folder that relative image paths start from (default: the folder of the manifest)", metavar="ROOT"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,9 @@ from typing import Any
 
 from beam_tfrecord.errors import nearest
 
+AUTO_ENCODING = "auto"
+# Codecs of Python that are no encodings of files.
+_NO_ENCODINGS = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem"})
 SPLIT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 BYTE_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
@@ -23,6 +27,21 @@ def parse_flag(value: Any) -> bool:
     if text in ("false", "0", "no"):
         return False
     raise ValueError("must be true or false")
+
+
+def parse_encoding(value: Any) -> str:
+    """The name of an encoding as Python spells it, or ``auto``."""
+    text = str(value).strip()
+    if text.lower() == AUTO_ENCODING:
+        return AUTO_ENCODING
+    try:
+        name = codecs.lookup(text).name
+        "".encode(name)  # codecs that make bytes of bytes are not for texts
+    except (LookupError, ValueError):
+        name = ""
+    if not name or name in _NO_ENCODINGS:
+        raise ValueError(f"{text!r} is no encoding; usual are utf-8, utf-16, cp1252, latin-1, gbk, big5, shift_jis")
+    return name
 
 
 def parse_count(value: Any) -> int:

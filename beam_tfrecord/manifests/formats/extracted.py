@@ -49,7 +49,7 @@ class ExtractedFormat(ManifestFormat):
         return _FIRST_KEY.match(decode_head(head) or "") is not None
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
-        form = look_at_text(files, uri).form
+        form = look_at_text(files, uri, config.encoding).form
         base = config.images if config.images is not None else folder_of(uri)
         return Source(uri, self.name, split, base, details={"text": form.to_details()})
 

@@ -39,7 +39,7 @@ class JsonlFormat(ManifestFormat):
         return isinstance(_value(text.partition("\n")[0]), dict)
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
-        sample = look_at_text(files, uri)
+        sample = look_at_text(files, uri, config.encoding)
         if sample.text.lstrip().startswith("["):
             raise ManifestError(
                 f"{uri} is one JSON array: write one object per line instead, for instance with: jq -c '.[]'"

@@ -16,7 +16,7 @@ from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Sou
 from beam_tfrecord.manifests.gathering import gather_by_image
 from beam_tfrecord.manifests.siblings import parent
 from beam_tfrecord.manifests.text.csv_rows import csv_rows, sample_cells
-from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
+from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text, split_lines
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import folder_of
 from beam_tfrecord.options.config import ManifestConfig
@@ -44,8 +44,8 @@ class OpenImagesFormat(ManifestFormat):
         return text is not None and set(_NEEDED) <= set(text.split("\n", 1)[0].strip().split(","))
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
-        sample = look_at_text(files, uri)
-        lines = [line for line in sample.text.splitlines() if line.strip()]
+        sample = look_at_text(files, uri, config.encoding)
+        lines = [line for line in split_lines(sample.text) if line.strip()]
         header = [cell.strip() for cell in next(iter(sample_cells(lines[:1])), [])]
         absent = [name for name in _NEEDED if name not in header]
         if absent:
@@ -54,7 +54,11 @@ class OpenImagesFormat(ManifestFormat):
         if repeated:
             raise ManifestError(f"{uri}: two columns are called {repeated[0]}: take one of them out")
         base = config.images if config.images is not None else folder_of(uri)
-        details = {"header": tuple(header), "text": sample.form.to_details(), "names": _class_names(files, parent(uri))}
+        details = {
+            "header": tuple(header),
+            "text": sample.form.to_details(),
+            "names": _class_names(files, parent(uri), config.encoding),
+        }
         return Source(uri, self.name, split, base, details=details)
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
@@ -90,13 +94,13 @@ def _box_row(cells: Mapping[str, str], origin: str, names: Mapping[str, str]) ->
     return Row(origin, {"image": f"{image}.jpg", "id": image, "boxes": [box]})
 
 
-def _class_names(files: Files, folder: str) -> dict[str, str]:
+def _class_names(files: Files, folder: str, encoding: str) -> dict[str, str]:
     """Names by code, from the file of descriptions for boxes, else from any other; empty when there is none."""
     found = [name for name in files.list_folder(folder) if _DESCRIPTIONS in name and name.endswith(".csv")]
     chosen = min(found, key=lambda name: ("boxable" not in name, name), default=None)
     if chosen is None:
         return {}
     uri = files.join(folder, chosen)
-    lines = TextLines(files, uri, look_at_text(files, uri).form)
+    lines = TextLines(files, uri, look_at_text(files, uri, encoding).form)
     pairs = [cells for _, cells in csv_rows(lines) if not isinstance(cells, str) and len(cells) == 2]
     return {code.strip(): name.strip() for code, name in pairs if code.strip() != "LabelName"}

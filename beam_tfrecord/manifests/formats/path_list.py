@@ -49,7 +49,7 @@ class ListFormat(ManifestFormat):
                 f"{uri} is read as a list of paths, which has no columns: leave --{_first_option(config)} out, or name "
                 f"another --format"
             )
-        sample = look_at_text(files, uri)
+        sample = look_at_text(files, uri, config.encoding)
         labels = label_form(_lines(sample.text, sample.is_whole))
         base = config.images if config.images is not None else folder_of(uri)
         return Source(uri, self.name, split, base, details={"text": sample.form.to_details(), "labels": labels})

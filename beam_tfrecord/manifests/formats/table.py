@@ -53,7 +53,7 @@ class CsvFormat(ManifestFormat):
         return len(dialect.header) > 1 and known_names(dialect.header, config) > 0
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
-        sample = look_at_text(files, uri)
+        sample = look_at_text(files, uri, config.encoding)
         dialect = sniff_dialect(sample.text, sample.is_whole, config, self.delimiters)
         roles = find_roles(dialect.header, config, uri)
         check_has_image(roles, dialect.header, config, uri, dialect.first_row)

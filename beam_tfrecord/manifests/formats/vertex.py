@@ -54,7 +54,7 @@ class VertexFormat(ManifestFormat):
         )
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
-        sample = look_at_text(files, uri)
+        sample = look_at_text(files, uri, config.encoding)
         lines = [line for line in sample.text.splitlines()[:_SAMPLE_ROWS] if line.strip()]
         if lines[0].lstrip().startswith("{"):
             task = "json"

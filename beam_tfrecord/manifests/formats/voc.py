@@ -9,8 +9,10 @@ pixels from 1, but the Object Detection API and most tools take no notice of tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ConfigError, ManifestError, RowError
@@ -27,9 +29,11 @@ from beam_tfrecord.manifests.siblings import (
     without_suffix,
 )
 from beam_tfrecord.manifests.text.compression import readable
+from beam_tfrecord.manifests.text.lines import read_lines
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import name_of
 from beam_tfrecord.options.config import ManifestConfig
+from beam_tfrecord.options.values import AUTO_ENCODING
 
 _ANNOTATIONS = ("Annotations", "annotations", "Annotation", "xml", "xmls", "labels")
 _IMAGES = ("JPEGImages", "images", "Images", "imgs", "img")
@@ -37,11 +41,16 @@ _CLASS_MASKS = ("SegmentationClass",)
 _OBJECT_MASKS = ("SegmentationObject",)
 _LISTS = ("ImageSets/Main", "ImageSets/Segmentation", "ImageSets/Layout", "ImageSets")
 _SPLIT_LISTS = ("train", "val", "test")
+_OUTER = re.compile(rb"<annotation[\s>]")
+_FLAG = re.compile(r"[ \t]+(?:-1|[01])$")
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the parts are; '' for what is not there. only: one XML or list file that names the items."""
+    """Where the parts are; '' for what is not there.
+
+    only: one XML or list file that names the items. encoding: that of --encoding.
+    """
 
     annotations: str
     images: str
@@ -49,6 +58,7 @@ class _Layout:
     class_masks: str = ""
     object_masks: str = ""
     only: str = ""
+    encoding: str = AUTO_ENCODING
 
 
 class VocFormat(ManifestFormat):
@@ -59,7 +69,7 @@ class VocFormat(ManifestFormat):
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
         if not files.is_folder(uri):
             start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-            return start.startswith((b"<annotation", b"<?xml")) and b"<annotation" in head
+            return start.startswith((b"<annotation", b"<?xml")) and _OUTER.search(head) is not None
         names = set(files.list_folder(uri))
         if "SegmentationClass/" in names and "JPEGImages/" in names:
             return True
@@ -68,7 +78,7 @@ class VocFormat(ManifestFormat):
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         with readable(uri):
-            layout = _find_layout(files, uri, config.images)
+            layout = replace(_find_layout(files, uri, config.images), encoding=config.encoding)
         return Source(uri, self.name, split, layout.images, details=asdict(layout))
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
@@ -105,12 +115,15 @@ class _Reader:
     split_of: Mapping[str, str]
     masks: Mapping[str, tuple[str, frozenset[str]]]
 
+    def _fields(self, uri: str) -> dict[str, Any]:
+        return fields_of_xml(_read_xml(self.files, uri), name_of(uri), self.layout.encoding)
+
     def row(self, path: str) -> Row | RejectedRow:
         """The row of an annotation file, or of a class mask where there are no annotations."""
         stem = without_suffix(path)
         origin = self.files.join(self.layout.annotations or self.layout.class_masks, path)
         try:
-            fields = fields_of_xml(_read_xml(self.files, origin), name_of(origin)) if self.layout.annotations else {}
+            fields = self._fields(origin) if self.layout.annotations else {}
         except RowError as error:
             return rejected(origin, error.code, error.message, self.finder.find("", stem) or stem)
         stated = fields.pop("stated_image", "")
@@ -208,7 +221,7 @@ def _items(files: Files, layout: _Layout) -> tuple[list[str], int]:
         return [name_of(layout.only)], 0
     folder, suffix = (layout.annotations, ".xml") if layout.annotations else (layout.class_masks, ".png")
     if layout.only:
-        return [f"{stem}{suffix}" for stem in _stems_of_list(files, layout.only)], 0
+        return [f"{stem}{suffix}" for stem in _stems_of_list(files, layout.only, layout.encoding)], 0
     found, ignored = relative_files(files, folder)
     paths = [path for path in found if path.lower().endswith(suffix)]
     stems = {without_suffix(path) for path in paths}
@@ -216,11 +229,10 @@ def _items(files: Files, layout: _Layout) -> tuple[list[str], int]:
     return paths + listed, ignored
 
 
-def _stems_of_list(files: Files, uri: str) -> list[str]:
-    """The stems of a list; a second word, such as the -1 of ``cat_train.txt``, is passed over."""
-    with files.open(uri) as stream:
-        lines = stream.read().decode("utf-8-sig", "surrogateescape").splitlines()
-    stems = [line.split()[0] for line in lines if line.strip()]
+def _stems_of_list(files: Files, uri: str, encoding: str) -> list[str]:
+    """The stems of a list; the flag behind a stem, such as the -1 of ``cat_train.txt``, is no part of it."""
+    lines = (line.strip() for line in read_lines(files, uri, encoding))
+    stems = [_FLAG.sub("", line) for line in lines if line]
     return [without_suffix(stem) if stem.lower().endswith((".jpg", ".xml", ".png")) else stem for stem in stems]
 
 
@@ -237,6 +249,6 @@ def _split_lists(files: Files, layout: _Layout) -> dict[str, str]:
         names.append("trainval")
     found: dict[str, str] = {}
     for name in names:
-        for stem in _stems_of_list(files, files.join(layout.lists, f"{name}.txt")):
+        for stem in _stems_of_list(files, files.join(layout.lists, f"{name}.txt"), layout.encoding):
             found.setdefault(stem, name)
     return found

@@ -5,21 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from beam_tfrecord.errors import RowError
-from beam_tfrecord.manifests.text.xml_tree import Element, parse_xml
+from beam_tfrecord.manifests.text.xml_tree import Element, XmlEncodingError, parse_xml
+from beam_tfrecord.options.values import AUTO_ENCODING
 
+CVAT_CURE = "export the task from CVAT as COCO 1.0, Pascal VOC 1.1 or YOLO, and give that as --input"
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 _FLAGS = ("difficult", "truncated", "occluded")
 
 
-def fields_of_xml(data: bytes, name: str) -> dict[str, Any]:
+def fields_of_xml(data: bytes, name: str, encoding: str = AUTO_ENCODING) -> dict[str, Any]:
     """``boxes``, ``size`` when it is stated, and ``stated_image``: the file name as it stands. name: of the XML file.
 
-    Numbers stay text; they are looked at when the row is parsed. Raises RowError (``bad_annotation``) with the line.
+    Numbers stay text; they are looked at when the row is parsed. encoding: that of ``--encoding``, for a file that is
+    not in the one that it declares. Raises RowError (``bad_annotation``) with the line.
     """
     try:
-        root = parse_xml(data)
+        root = parse_xml(data, encoding)
+    except XmlEncodingError as error:
+        raise RowError("bad_annotation", f"{name}: {error}") from None
     except ValueError as error:
         raise RowError("bad_annotation", f"{name} is damaged, {error}") from None
+    if root.name == "annotations":
+        raise RowError("bad_annotation", f"{name} is an XML file of CVAT, which is not read: {CVAT_CURE}")
     if root.name != "annotation":
         raise RowError("bad_annotation", f"{name} is no annotation: its outer element is <{root.name}>")
     try:

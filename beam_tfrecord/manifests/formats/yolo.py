@@ -21,10 +21,11 @@ from beam_tfrecord.manifests.formats.yolo_yaml import YoloData, find_yaml, read_
 from beam_tfrecord.manifests.siblings import in_parallel, items_of, parent, pieces_of, relative_files, without_suffix
 from beam_tfrecord.manifests.split_names import is_split_folder
 from beam_tfrecord.manifests.text.compression import readable
+from beam_tfrecord.manifests.text.lines import read_lines
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.options.config import ManifestConfig
 
-_NAME_FILES = ("classes.txt", "obj.names", "labels/classes.txt", "labels.txt")
+_NAME_FILES = ("classes.txt", "obj.names", "labels/classes.txt", "labels.txt", "predefined_classes.txt")
 _YAML_SUFFIXES = (".yaml", ".yml")
 
 
@@ -45,7 +46,7 @@ class YoloFormat(ManifestFormat):
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         with readable(uri):
-            data = _find_data(files, uri, config.images)
+            data = _find_data(files, uri, config.images, config.encoding)
         ids = sorted(data.names)
         return Source(
             uri,
@@ -59,6 +60,7 @@ class YoloFormat(ManifestFormat):
                 "points": data.points,
                 "values": data.values,
                 "point_names": data.point_names,
+                "encoding": config.encoding,
             },
         )
 
@@ -74,7 +76,7 @@ class YoloFormat(ManifestFormat):
             yield Ignored(ignored)
         names = dict(zip(source.category_ids or (), source.labels or (), strict=True))
         details = source.details
-        form = LabelForm(names, details["points"], details["values"], details["point_names"])
+        form = LabelForm(names, details["points"], details["values"], details["point_names"], details["encoding"])
         yield from in_parallel(lambda item: _row(files, source, *item, form), items_of(piece, images))
 
 
@@ -115,22 +117,22 @@ def _read(files: Files, uri: str) -> bytes:
 # What is where
 
 
-def _find_data(files: Files, uri: str, images: str | None) -> YoloData:
+def _find_data(files: Files, uri: str, images: str | None, encoding: str) -> YoloData:
     is_folder = files.is_folder(uri)
     if not is_folder and not files.is_file(uri):
         raise ManifestError(f"{uri} does not exist")
-    yaml = find_yaml(files, uri) if is_folder else uri if uri.lower().endswith(_YAML_SUFFIXES) else ""
+    yaml = find_yaml(files, uri, encoding) if is_folder else uri if uri.lower().endswith(_YAML_SUFFIXES) else ""
     if yaml:
-        return read_yaml(files, yaml, images)
+        return read_yaml(files, yaml, images, encoding=encoding)
     folder = uri if is_folder else parent(uri)
-    beside = find_yaml(files, folder)
+    beside = find_yaml(files, folder, encoding)
     if beside:
-        names = read_yaml(files, beside, images, need_parts=False).names
+        names = read_yaml(files, beside, images, need_parts=False, encoding=encoding).names
     else:
         named = next((place for name in _NAME_FILES if files.is_file(place := files.join(folder, name))), "")
         if not named:
             raise ManifestError(f"{folder} names no classes: put a data.yaml or a classes.txt there, one name per line")
-        names = read_names_file(files, named)
+        names = read_names_file(files, named, encoding)
     parts = _parts_of_folder(files, folder) if is_folder else (("", uri),)
     return YoloData(images or folder, names, parts)
 
@@ -156,15 +158,14 @@ def _images(files: Files, source: Source) -> tuple[list[tuple[str, str]], int]:
             ignored += junk
             images = [files.join(place, path) for path in paths if is_image_name(path)]
         else:
-            images = _list_of_images(files, place, source.base)
+            images = _list_of_images(files, place, source.base, source.details["encoding"])
         found.extend((split, _below(source.base, image)) for image in images)
     return found, ignored
 
 
-def _list_of_images(files: Files, uri: str, base: str) -> list[str]:
+def _list_of_images(files: Files, uri: str, base: str, encoding: str) -> list[str]:
     """The images of a list file: paths that begin with ./ start from its folder, other relative ones from the base."""
-    with files.open(uri) as stream:
-        lines = stream.read().decode("utf-8-sig", "surrogateescape").splitlines()
+    lines = read_lines(files, uri, encoding)
     images = []
     for line in lines:
         path = line.strip().replace("\\", "/")

@@ -16,7 +16,9 @@ from typing import Any
 
 from beam_tfrecord.annotations.cells import real_number
 from beam_tfrecord.errors import AnnotationError, nearest
+from beam_tfrecord.manifests.text.lines import decode_text, split_lines
 from beam_tfrecord.manifests.text.uri_text import name_of
+from beam_tfrecord.options.values import AUTO_ENCODING
 
 _BOX = 5
 _SHORTEST_OUTLINE = 7
@@ -30,6 +32,7 @@ class LabelForm:
     points: int = 0
     values: int = 0
     point_names: tuple[str, ...] = ()
+    encoding: str = AUTO_ENCODING
 
 
 def parse_labels(data: bytes, uri: str, form: LabelForm) -> list[dict[str, Any]]:
@@ -38,9 +41,9 @@ def parse_labels(data: bytes, uri: str, form: LabelForm) -> list[dict[str, Any]]
     Raises AnnotationError (``bad_annotation``, ``unknown_category``) that names the line.
     """
     try:
-        lines = data.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise AnnotationError("bad_annotation", f"{uri} is no text") from None
+        lines = split_lines(decode_text(data, form.encoding))
+    except ValueError as error:
+        raise AnnotationError("bad_annotation", f"{uri} is no text: {error}") from None
     boxes = []
     for number, line in enumerate(lines, start=1):
         cells = line.split()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,8 +10,13 @@ from typing import Any
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Files
 from beam_tfrecord.manifests.siblings import parent
+from beam_tfrecord.manifests.text.lines import read_lines, read_text
+from beam_tfrecord.manifests.text.uri_text import name_of
+from beam_tfrecord.manifests.text.yaml_text import load_yaml
+from beam_tfrecord.options.values import AUTO_ENCODING
 
 MAX_BYTES = 2**20
+_NOTHING = ("", "~", "null")  # how YAML spells that there is none
 _SPLITS = ("train", "val", "test")
 
 
@@ -30,7 +36,7 @@ class YoloData:
     point_names: tuple[str, ...] = ()
 
 
-def find_yaml(files: Files, folder: str) -> str:
+def find_yaml(files: Files, folder: str, encoding: str = AUTO_ENCODING) -> str:
     """The yaml of a dataset in its folder: data.yaml, else the only one that has names; '' when there is none.
 
     Raises ConfigError when several could be meant.
@@ -38,7 +44,7 @@ def find_yaml(files: Files, folder: str) -> str:
     names = [name for name in files.list_folder(folder) if name.lower().endswith((".yaml", ".yml"))]
     if "data.yaml" in names:
         names = ["data.yaml"]
-    found = [uri for name in names if _has_names(files, uri := files.join(folder, name))]
+    found = [uri for name in names if _has_names(files, uri := files.join(folder, name), encoding)]
     if len(found) > 1:
         raise ConfigError(
             f"{folder} has several yaml files with names: give one of them as --input, such as {found[0]}"
@@ -46,42 +52,44 @@ def find_yaml(files: Files, folder: str) -> str:
     return found[0] if found else ""
 
 
-def _has_names(files: Files, uri: str) -> bool:
+def _has_names(files: Files, uri: str, encoding: str) -> bool:
+    """Whether it has them. A data.yaml that cannot be read has: it must not go unnoticed."""
     try:
-        return "names" in _load(files, uri)
+        return "names" in _load(files, uri, encoding)
     except ManifestError:
-        return False
+        return name_of(uri) == "data.yaml"
 
 
-def _load(files: Files, uri: str) -> Mapping[str, Any]:
+def _load(files: Files, uri: str, encoding: str = AUTO_ENCODING) -> Mapping[str, Any]:
+    """The yaml with all its scalars as texts, which is what names are."""
     try:
-        import yaml
-    except ImportError:
-        raise ConfigError("YOLO datasets are described in YAML: pip install pyyaml") from None
-    with files.open(uri) as stream:
-        data = stream.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise ManifestError(f"{uri} has more than {MAX_BYTES} bytes: it describes no dataset")
-    try:
-        value = yaml.safe_load(data)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ManifestError(f"{uri} is no valid YAML: {' '.join(str(error).split())}") from None
+        value = load_yaml(read_text(files, uri, encoding, MAX_BYTES))
+    except ValueError as error:
+        raise ManifestError(f"{uri} is no valid YAML: {error}") from None
     if not isinstance(value, Mapping):
         raise ManifestError(f"{uri} describes no dataset: it is no mapping with names, train and val")
     return value
 
 
-def read_yaml(files: Files, uri: str, root: str | None = None, *, need_parts: bool = True) -> YoloData:
+def read_yaml(
+    files: Files, uri: str, root: str | None = None, *, need_parts: bool = True, encoding: str = AUTO_ENCODING
+) -> YoloData:
     """What a yaml says. root: overrides its ``path``. Raises ManifestError for what is missing or wrong."""
-    value = _load(files, uri)
+    value = _load(files, uri, encoding)
     names = parse_names(value.get("names"), uri)
+    count = value.get("nc", "")
+    if isinstance(count, str) and count.isdecimal() and int(count) != len(names):
+        raise ManifestError(f"{uri}: nc is {count}, but there are {len(names)} names: correct one of them")
     if root is None:
         root = _root(files, uri, value.get("path"))
     parts = []
     for split in _SPLITS:
         places = value.get(split) or ()
         for place in [places] if isinstance(places, str) else places:
-            parts.append((split, _place(files, root, str(place), f"{uri}: {split}")))
+            if not isinstance(place, str):
+                raise ManifestError(f"{uri}: {split} is {places!r}, not a folder, a list of images, or several of them")
+            if place.lower() not in _NOTHING:
+                parts.append((split, _place(files, root, place, f"{uri}: {split}")))
     if need_parts and not parts:
         raise ManifestError(f"{uri} names no images: it has neither train nor val nor test")
     points, values = _keypoint_shape(value.get("kpt_shape"), uri)
@@ -91,8 +99,8 @@ def read_yaml(files: Files, uri: str, root: str | None = None, *, need_parts: bo
 def _root(files: Files, uri: str, path: Any) -> str:
     """The folder of the yaml, or ``path`` below it; a path that is not there is one of another machine."""
     folder = parent(uri)
-    if path:
-        stated = files.join(folder, str(path))
+    if isinstance(path, str) and path.lower() not in _NOTHING:
+        stated = files.join(folder, path)
         if files.is_folder(stated):
             return stated
     return folder
@@ -112,7 +120,7 @@ def _place(files: Files, root: str, path: str, told: str) -> str:
 
 
 def parse_names(value: Any, uri: str) -> dict[int, str]:
-    """Class names by id, from a list or a mapping. Raises ManifestError."""
+    """Class names by id, from a list or a mapping of a yaml. Raises ManifestError."""
     pairs: Sequence[tuple[Any, Any]]
     if isinstance(value, Mapping):
         pairs = list(value.items())
@@ -120,39 +128,52 @@ def parse_names(value: Any, uri: str) -> dict[int, str]:
         pairs = list(enumerate(value))
     else:
         raise ManifestError(f"{uri} needs names: a list of the classes, or a mapping of ids to names")
+    wrong = next((pair for pair in pairs if not _is_id_and_name(*pair)), None)
+    if wrong is not None:
+        raise ManifestError(f"{uri}: {wrong[0]!r}: {wrong[1]!r} is no class id and name")
+    return _checked_names([(int(number), name) for number, name in pairs], uri)
+
+
+def _is_id_and_name(number: Any, name: Any) -> bool:
+    text = str(number)
+    return isinstance(name, str) and bool(name.strip()) and text.isdecimal() and text.isascii() and len(text) < 10
+
+
+def _checked_names(pairs: Sequence[tuple[int, str]], uri: str) -> dict[int, str]:
     names: dict[int, str] = {}
     id_of: dict[str, int] = {}
     for number, name in pairs:
-        text = str(name).strip()
-        if isinstance(number, bool) or not str(number).isdecimal() or not text or name is None:
-            raise ManifestError(f"{uri}: {number!r}: {name!r} is no class id and name")
+        text = name.strip()
         if text in id_of:
             raise ManifestError(f"{uri}: the classes {id_of[text]} and {number} are both called {text!r}: rename one")
-        names[int(number)] = text
-        id_of[text] = int(number)
+        if number in names:
+            raise ManifestError(f"{uri}: the class {number} is called {names[number]!r} and {text!r}: take one out")
+        names[number] = text
+        id_of[text] = number
     return names
 
 
-def read_names_file(files: Files, uri: str) -> dict[int, str]:
-    """Class names, one per line, the first with id 0; blank lines at the end do not count."""
-    with files.open(uri) as stream:
-        lines = stream.read().decode("utf-8-sig", "replace").splitlines()
-    return parse_names([line.strip() for line in lines if line.strip()], uri)
+def read_names_file(files: Files, uri: str, encoding: str = AUTO_ENCODING) -> dict[int, str]:
+    """Class names, one per line. The first line is id 0; a blank line is an id without a name, and moves no other."""
+    lines = read_lines(files, uri, encoding)
+    return _checked_names([(number, line) for number, line in enumerate(lines) if line.strip()], uri)
 
 
 def _keypoint_shape(value: Any, uri: str) -> tuple[int, int]:
-    if value is None:
+    if value is None or (isinstance(value, str) and value.lower() in _NOTHING):
         return 0, 0
-    fits = isinstance(value, list) and len(value) == 2 and all(isinstance(number, int) for number in value)
-    if not fits or value[0] < 1 or value[1] not in (2, 3):
-        raise ManifestError(f"{uri}: kpt_shape is {value!r}, not [number of keypoints, 2 or 3]")
-    return value[0], value[1]
+    numbers = value if isinstance(value, list) else []
+    if len(numbers) == 2 and all(isinstance(number, str) and re.fullmatch(r"[0-9]{1,4}", number) for number in numbers):
+        points, values = map(int, numbers)
+        if points >= 1 and values in (2, 3):
+            return points, values
+    raise ManifestError(f"{uri}: kpt_shape is {value!r}, not [number of keypoints, 2 or 3]")
 
 
 def _point_names(value: Any, points: int) -> tuple[str, ...]:
     """Names of the keypoints, when there is one for each; a mapping of classes to names gives those of the first."""
     if isinstance(value, Mapping):
         value = next(iter(value.values()), None)
-    if isinstance(value, list) and len(value) == points:
-        return tuple(str(name) for name in value)
+    if isinstance(value, list) and len(value) == points and all(isinstance(name, str) for name in value):
+        return tuple(value)
     return ()

@@ -1,10 +1,12 @@
 """Text files as lines, whatever their encoding, line ends and compression.
 
 Read are UTF-8 with or without a byte order mark, and UTF-16 and UTF-32 with one or told by their zero bytes, compressed
-or not. A file that is none of these is an error that names the line: guessing among the 8-bit encodings would turn
-names of files and labels into others. A line ends at ``\\n`` (``\\r\\n`` keeps its ``\\r``), so that ``\\r``, form
-feeds and Unicode's line separators inside of a cell move no line number; where a file has no ``\\n`` at all, at
-``\\r``.
+or not; what has no byte order mark is read as ``--encoding`` says when that is given. A file that is none of these is
+an error that names the line: guessing among the 8-bit encodings would turn names of files and labels into others.
+Small files beside a manifest (lists of names, yaml files, labels) are read by the same rules, whole.
+
+A line ends at ``\n`` (``\r\n`` keeps its ``\r``), so that ``\r``, form feeds and Unicode's line separators inside of
+a cell move no line number; where a file has no ``\n`` at all, at ``\r``.
 """
 
 from __future__ import annotations
@@ -17,9 +19,11 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files
-from beam_tfrecord.manifests.text.compression import compression_of, readable, unpacking
+from beam_tfrecord.manifests.text.compression import compression_of, open_unpacked, readable, unpacking
+from beam_tfrecord.options.values import AUTO_ENCODING
 
 SAMPLE_BYTES = 2**20
+MOST_BYTES = 256 * 2**20  # of a file that is read whole
 _BUFFER = 2**20
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -56,30 +60,76 @@ class TextSample(NamedTuple):
     is_whole: bool
 
 
-def look_at_text(files: Files, uri: str) -> TextSample:
-    """Find out how a text file is stored. Raises ManifestError when it cannot be read, is empty or is no text."""
+def look_at_text(files: Files, uri: str, encoding: str = AUTO_ENCODING) -> TextSample:
+    """Find out how a text file is stored. Raises ManifestError when it cannot be read, is empty or is no text.
+
+    encoding: that of ``--encoding``.
+    """
     with readable(uri), files.open(uri) as stream:
         compression = compression_of(stream.read(6))
         stream.seek(0)
         head = _read(unpacking(stream, compression), SAMPLE_BYTES + 1)
     is_whole = len(head) <= SAMPLE_BYTES
     head = head[:SAMPLE_BYTES]
-    encoding = encoding_of(head)
+    encoding = encoding_of(head, encoding)
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(head, final=is_whole)
     except UnicodeDecodeError:
         raise _undecodable(files, uri, TextForm(encoding, compression)) from None
     if not text.strip():
         raise ManifestError(f"{uri} is empty: it holds no rows and no header")
-    newline = "\r" if "\r" in text and "\n" not in text else "\n"
-    return TextSample(TextForm(encoding, compression, newline), text, is_whole)
+    return TextSample(TextForm(encoding, compression, _newline_of(text)), text, is_whole)
 
 
-def encoding_of(head: bytes) -> str:
-    """The codec for a file that begins with these bytes."""
+def read_text(files: Files, uri: str, encoding: str = AUTO_ENCODING, most_bytes: int = MOST_BYTES) -> str:
+    """A small text file whole. Raises ManifestError, with the line, for what is no text, and for a larger file."""
+    with open_unpacked(files, uri) as stream:
+        data = _read(stream, most_bytes + 1)
+    if len(data) > most_bytes:
+        raise ManifestError(f"{uri} has more than {most_bytes} bytes, more than such a file can have")
+    try:
+        return decode_text(data, encoding)
+    except ValueError as error:
+        raise ManifestError(f"{uri}: {error}") from None
+
+
+def read_lines(files: Files, uri: str, encoding: str = AUTO_ENCODING) -> list[str]:
+    """The lines of a small text file, without their ends; the first is line 1. Raises ManifestError."""
+    return split_lines(read_text(files, uri, encoding))
+
+
+def decode_text(data: bytes, encoding: str = AUTO_ENCODING) -> str:
+    """The text of a whole file. Raises ValueError that names the line of what is no text."""
+    form = TextForm(encoding_of(data, encoding))
+    try:
+        text = data.decode(form.encoding)
+    except UnicodeDecodeError as error:
+        line = data[: error.start].decode(form.encoding, "replace").count("\n") + 1
+        raise ValueError(_told_byte(form, line, error.start, data[error.start])) from None
+    if "\0" in text:
+        raise ValueError(f"line {text[: text.index(chr(0))].count(chr(10)) + 1} holds NUL characters: it is damaged")
+    return text
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text without their ends. Form feeds and Unicode's line separators end none."""
+    lines = text.split(_newline_of(text))
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def _newline_of(text: str) -> str:
+    return "\r" if "\r" in text and "\n" not in text else "\n"
+
+
+def encoding_of(head: bytes, asked: str = AUTO_ENCODING) -> str:
+    """The codec for a file that begins with these bytes. asked: what ``--encoding`` says of files without a mark."""
     marked = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
     if marked:
         return marked
+    if asked != AUTO_ENCODING:
+        return asked
     sample = head[:4096]
     pairs = len(sample) // 2
     # Text of mostly Latin letters has a zero byte in nearly every other place when it is UTF-16.
@@ -175,9 +225,18 @@ def _undecodable(files: Files, uri: str, form: TextForm) -> ManifestError:
 
 
 def _not_decodable(uri: str, form: TextForm, line: int, place: int, byte: int) -> ManifestError:
+    return ManifestError(f"{uri}: {_told_byte(form, line, place, byte)}")
+
+
+def _told_byte(form: TextForm, line: int, place: int, byte: int) -> str:
+    """What is wrong with a byte, and what to do."""
     if "utf-8" not in form.encoding:
-        return ManifestError(f"{uri}: line {line} is no valid {form.encoding} (byte 0x{byte:02x} at offset {place})")
-    return ManifestError(
-        f"{uri}: line {line} is not UTF-8 (byte 0x{byte:02x} at offset {place}). If the file was saved as Windows-1252 "
-        f"or Latin-1, save it as UTF-8, for instance with: iconv -f WINDOWS-1252 -t UTF-8"
+        return (
+            f"line {line} is no valid {form.encoding} (byte 0x{byte:02x} at offset {place}): name the encoding of the "
+            f"file with --encoding"
+        )
+    return (
+        f"line {line} is not UTF-8 (byte 0x{byte:02x} at offset {place}): name its encoding, such as --encoding "
+        f"cp1252 (Windows), gbk, shift_jis or utf-16; or save it as UTF-8, for instance with: "
+        f"iconv -f WINDOWS-1252 -t UTF-8"
     )

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
+from beam_tfrecord.manifests.text.lines import decode_text, encoding_of
+from beam_tfrecord.options.values import AUTO_ENCODING
+
+_DECLARED = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][A-Za-z0-9._-]*)["']""")
+# Names that files declare when they mean a larger set of characters, as browsers read them (encoding.spec.whatwg.org).
+_SUPERSETS = {
+    **dict.fromkeys(("gb2312", "gb-2312", "gbk", "cp936"), "gb18030"),
+    **dict.fromkeys(("shift-jis", "sjis", "x-sjis", "shiftjis"), "cp932"),
+    **dict.fromkeys(("euc-kr", "ks-c-5601-1987"), "cp949"),
+    **dict.fromkeys(("iso-8859-1", "latin-1", "latin1"), "cp1252"),
+}
 MAX_BYTES = 16 * 2**20
 MAX_DEPTH = 100
 
@@ -42,29 +54,55 @@ class Element:
         return None if child is None else child.text.strip()
 
 
-def parse_xml(data: bytes) -> Element:
+class XmlEncodingError(ValueError):
+    """The bytes are not in the encoding that the file declares."""
+
+
+def parse_xml(data: bytes, encoding: str = AUTO_ENCODING) -> Element:
     """The outer element. Raises ValueError that names the line of what is wrong.
 
-    Entity declarations are refused, so nothing can be made to grow or be read from elsewhere.
+    The file is read in the encoding that it declares (UTF-8 when it declares none); when it is not in that one, in the
+    one that is given. Entity declarations are refused, so nothing can be made to grow or be read from elsewhere.
     """
     if len(data) > MAX_BYTES:
         raise ValueError(f"the file has {len(data)} bytes, more than an annotation of {MAX_BYTES} bytes may have")
     builder = _Builder()
     try:
-        builder.parser.Parse(data, True)
+        builder.parser.Parse(_as_utf8(data, encoding), True)
     except expat.ExpatError as error:
         raise ValueError(f"line {error.lineno}: {expat.ErrorString(error.code)}") from None
-    except (UnicodeError, LookupError) as error:
-        raise ValueError(f"line {builder.parser.CurrentLineNumber}: {error}") from None
     assert builder.root is not None
     return builder.root
+
+
+def _as_utf8(data: bytes, encoding: str) -> bytes:
+    """The same XML in UTF-8. Raises XmlEncodingError with the line of the first byte that is wrong."""
+    declared = "utf-8" if encoding_of(data) == "utf-8" else ""
+    if declared:
+        found = _DECLARED.match(data)
+        declared = found[1].decode() if found else declared
+        declared = _SUPERSETS.get(declared.lower().replace("_", "-"), declared)
+        if declared.lower().startswith(("utf-16", "utf-32", "ucs-")):  # then nobody could read where it says so
+            declared = "utf-8"
+    try:
+        return decode_text(data, declared or AUTO_ENCODING).encode()
+    except ValueError as error:
+        told = str(error)
+    except LookupError:
+        told = f"unknown encoding {declared!r}: name it with --encoding, or save the file as UTF-8"
+    if encoding != AUTO_ENCODING:
+        try:
+            return decode_text(data, encoding).encode()
+        except ValueError as error:
+            told = str(error)
+    raise XmlEncodingError(told)
 
 
 class _Builder:
     def __init__(self) -> None:
         self.root: Element | None = None
         self._open: list[Element] = []
-        self.parser = parser = expat.ParserCreate()
+        self.parser = parser = expat.ParserCreate("utf-8")
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
