@@ -13,10 +13,12 @@ from beam_tfrecord.conversion.helpers import helpers_wanted, start_in_advance
 from beam_tfrecord.conversion.job import Job, check_folder, clear_output, find_long_source, plan_job, prepare_job
 from beam_tfrecord.conversion.planning.head_start import head_start
 from beam_tfrecord.conversion.planning.helped_reading import can_help
+from beam_tfrecord.conversion.writing.staging import INFO_SUFFIX, shards_folder
 from beam_tfrecord.core.public_text import public_text
-from beam_tfrecord.errors import ConfigError
+from beam_tfrecord.errors import BeamTfrecordError, ConfigError, JobError, StorageError
 from beam_tfrecord.manifests import missing
 from beam_tfrecord.options.config import ConvertConfig
+from beam_tfrecord.options.places import parse_place
 from beam_tfrecord.storage import Storage, public_uri
 from pipelines.exits import DONE, FAILED, WITHHELD, guarded
 from pipelines.options import (
@@ -45,6 +47,8 @@ EXAMPLES = """examples:
 
 Flags that are not listed go to Beam (--runner, --direct_num_workers, --project ...)."""
 
+STAGING_KEPT = "what is finished stays in the staging place, and --resume goes on from there"
+NOTHING_WRITTEN = "nothing was published; run the same command again"
 # What helpers of a local job will need.
 HELPER_MODULES = ("beam_tfrecord.conversion.planning.head_start", "beam_tfrecord.conversion.writing.crew")
 
@@ -64,7 +68,8 @@ def make_parser(prog: str = "beam-tfrecord convert") -> ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
-    return guarded(lambda: convert(sys.argv[1:] if arguments is None else arguments))
+    given = sys.argv[1:] if arguments is None else arguments
+    return guarded(lambda: convert(given), when_stopped=NOTHING_WRITTEN)
 
 
 def convert(arguments: Sequence[str]) -> int:
@@ -82,7 +87,33 @@ def convert(arguments: Sequence[str]) -> int:
         check_folder(job.config.output, storage)
     else:
         clear_output(job, storage)
-    return run(job, beam_flags, terminal)
+    with resume_told(job, storage):
+        return run(job, beam_flags, terminal)
+
+
+@contextlib.contextmanager
+def resume_told(job: Job, storage: Storage) -> Iterator[None]:
+    """Where finished shards are left when the job ends early, say behind the reason what ``--resume`` makes of them."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if str(stop) or not has_finished_shards(job, storage):
+            raise
+        raise KeyboardInterrupt(f"stopped; {STAGING_KEPT}") from None
+    except (StorageError, JobError) as error:
+        if "--resume" in str(error) or not has_finished_shards(job, storage):
+            raise
+        raise type(error)(f"{error}; {STAGING_KEPT}") from error
+
+
+def has_finished_shards(job: Job, storage: Storage) -> bool:
+    """Whether a run with ``--resume`` would find anything to go on from."""
+    output = job.config.output
+    if output.writer == "beam":  # which does not resume
+        return False
+    with contextlib.suppress(OSError, BeamTfrecordError):  # the place may be what the job failed of
+        return any(name.endswith(INFO_SUFFIX) for name in storage.list_folder(shards_folder(output.output)))
+    return False
 
 
 def with_arguments_of_file(arguments: Sequence[str]) -> list[str]:
@@ -93,6 +124,10 @@ def with_arguments_of_file(arguments: Sequence[str]) -> list[str]:
     if not arguments or not arguments[0].startswith("@"):
         return list(arguments)
     uri, storage = arguments[0][1:], Storage()
+    try:
+        uri = parse_place(uri)
+    except ValueError as error:
+        raise ConfigError(f"@{uri}: {error}") from None
     try:
         with storage.open(uri) as file:
             text = file.read().decode("utf-8", "surrogateescape")

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 
 from beam_tfrecord.errors import BeamTfrecordError, ConfigError
+from beam_tfrecord.storage import MissingFileError, UnreadableFileError
 from pipelines.terminal import fail, say
 
 DONE = 0
@@ -16,10 +17,7 @@ WITHHELD = 3
 INTERRUPTED = 130
 
 
-STAGING_KEPT = "what is finished stays in the staging place, and --resume goes on from there"
-
-
-def guarded(command: Callable[[], int], when_stopped: str = STAGING_KEPT) -> int:
+def guarded(command: Callable[[], int], when_stopped: str) -> int:
     """Run a command: a mistake of the user becomes a message and a status, a bug keeps its traceback.
 
     when_stopped: what is told after Ctrl-C, unless the one who was interrupted has something to tell.
@@ -31,7 +29,7 @@ def guarded(command: Callable[[], int], when_stopped: str = STAGING_KEPT) -> int
     except ConfigError as error:
         fail(str(error))
         return USAGE
-    except BeamTfrecordError as error:
+    except (BeamTfrecordError, MissingFileError, UnreadableFileError) as error:
         fail(str(error))
         return FAILED
     except KeyboardInterrupt as stop:

@@ -21,7 +21,7 @@ from beam_tfrecord.tools.extracting.dataset import (
 from beam_tfrecord.tools.showing.printable import printable
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import add_terminal_flags
-from pipelines.parsers import ArgumentParser, command_parser
+from pipelines.parsers import ArgumentParser, command_parser, place_to_write
 from pipelines.places import PLACE_HELP, parse_places_and_beam_flags
 from pipelines.running import Shown, load_beam, run_shown
 from pipelines.terminal import counted, last_line, plural, say
@@ -44,7 +44,7 @@ Flags that are not listed go to Beam (--runner, --direct_num_workers, --project 
 def make_parser(prog: str = "beam-tfrecord extract") -> ArgumentParser:
     """The parser of the command, but for the places."""
     parser = command_parser(prog, "PLACE... --output FOLDER [options]", DESCRIPTION, EXAMPLES)
-    parser.add_argument("--output", default="", metavar="FOLDER", help="folder of the images and the manifest")
+    parser.add_argument("--output", type=place_to_write, metavar="FOLDER", help="folder of the images and the manifest")
     parser.add_argument("--split", metavar="NAME", help="extract this split only")
     parser.add_argument("--overwrite", action="store_true", help="replace what was extracted to the folder before")
     add_terminal_flags(parser)
@@ -63,7 +63,7 @@ def extract(arguments: Sequence[str]) -> int:
     started = time.monotonic()
     storage = Storage()
     found = find_files(places, storage)
-    output = flags.output.rstrip("/") or flags.output
+    output = (flags.output or "").rstrip("/") or flags.output or ""
     extraction = run(found, output, flags, beam_flags, storage)
     seconds = time.monotonic() - started
     if not flags.json:

@@ -170,7 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if own.metadata:
         print(metadata_text(), end="")
         return 0
-    return guarded(lambda: convert.convert(convert_flags(rest)))
+    return guarded(lambda: convert.convert(convert_flags(rest)), convert.NOTHING_WRITTEN)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 
 from beam_tfrecord.errors import ConfigError, nearest
 from beam_tfrecord.options.config import SECTIONS, ConvertConfig, option_fields
+from beam_tfrecord.options.places import expand_flag
 from pipelines.parsers import ArgumentParser, add_help_flag, choices_metavar
 
 # What most users need, which the short help of convert shows.
@@ -124,7 +125,7 @@ def split_beam_flags(parser: ArgumentParser, arguments: Sequence[str]) -> tuple[
     namespace, rest = parser.parse_known_args(arguments)
     if rest:
         check_beam_flags(rest, ours)
-    return namespace, rest
+    return namespace, [expand_flag(argument) for argument in rest]
 
 
 def make_beam_parser() -> ArgumentParser:
@@ -142,10 +143,20 @@ def make_beam_parser() -> ArgumentParser:
     return parser
 
 
+def parse_for_beam(parser: ArgumentParser, arguments: Sequence[str]) -> list[str]:
+    """The arguments that are not Beam's. Raises ConfigError for a value that Beam cannot read."""
+    try:
+        return parser.parse_known_args(list(arguments))[1]
+    except (TypeError, AttributeError) as error:  # of an option whose JSON is of another kind than Beam expects
+        raise ConfigError(
+            f"an option of Beam has a value that it cannot read ({error}); see its documentation"
+        ) from None
+
+
 def check_beam_flags(arguments: Sequence[str], ours: Sequence[str]) -> None:
     """Raise ConfigError for what is no flag of Beam's PipelineOptions either."""
     parser = make_beam_parser()
-    _, unknown = parser.parse_known_args(list(arguments))
+    unknown = parse_for_beam(parser, arguments)
     for argument in unknown:
         if argument.startswith("-"):
             flag = argument.partition("=")[0]

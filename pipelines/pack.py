@@ -18,7 +18,7 @@ from beam_tfrecord.tools.packing.pack import check_target, pack_dataset
 from beam_tfrecord.tools.showing.printable import printable
 from pipelines.exits import DONE, guarded
 from pipelines.options import add_terminal_flags
-from pipelines.parsers import ArgumentParser, command_parser
+from pipelines.parsers import ArgumentParser, command_parser, place_to_write
 from pipelines.places import dataset_folder, parse_places
 from pipelines.terminal import file_progress, last_line, plural, say
 
@@ -34,7 +34,9 @@ EXAMPLES = """examples:
 def make_parser(prog: str = "beam-tfrecord pack") -> ArgumentParser:
     """The parser of the command, but for the folder."""
     parser = command_parser(prog, "DIR --output FILE [options]", DESCRIPTION, EXAMPLES)
-    parser.add_argument("--output", metavar="FILE", help="the archive; its ending says how it is compressed")
+    parser.add_argument(
+        "--output", type=place_to_write, metavar="FILE", help="the archive; its ending says how it is compressed"
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace the file that is there")
     parser.add_argument("--sizes", action="store_true", help="print the table of sizes and write nothing")
     parser.add_argument(

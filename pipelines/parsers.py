@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from beam_tfrecord.errors import ConfigError, nearest
+from beam_tfrecord.options.places import parse_target
 
 ALL = "all"
 _WIDTH = 98  # a line that is longer is hard to read
@@ -115,6 +116,14 @@ def one_of(*choices: str) -> Callable[[str], str]:
         return text
 
     return check
+
+
+def place_to_write(text: str) -> str:
+    """For ``type=`` of a flag: a place that is written."""
+    try:
+        return parse_target(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 
 
 def choices_metavar(choices: Sequence[str]) -> str:

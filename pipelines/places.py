@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from beam_tfrecord.errors import ConfigError, DatasetError, nearest
 from beam_tfrecord.manifests import missing
+from beam_tfrecord.options.places import expand_flag, parse_place
 from beam_tfrecord.storage import Storage, public_uri
-from pipelines.options import flags_of, make_beam_parser, with_underscores
+from pipelines.options import flags_of, make_beam_parser, parse_for_beam, with_underscores
 from pipelines.parsers import ArgumentParser
 
 PLACE_HELP = "a dataset's folder, a TFRecord file, or a glob; several files are fine"
@@ -28,9 +29,9 @@ def parse_places_and_beam_flags(
     if not any(argument.startswith("-") for argument in rest):
         return namespace, _places(rest, []), []  # and Beam need not be asked
     beam_parser = make_beam_parser()
-    _, unknown = beam_parser.parse_known_args(rest)
+    unknown = parse_for_beam(beam_parser, rest)
     places = _places(unknown, [*flags_of(parser), *flags_of(beam_parser)])
-    return namespace, places, _without(rest, unknown)
+    return namespace, places, [expand_flag(flag) for flag in _without(rest, unknown)]
 
 
 def _places(rest: Sequence[str], flags: Sequence[str]) -> list[str]:
@@ -38,15 +39,22 @@ def _places(rest: Sequence[str], flags: Sequence[str]) -> list[str]:
     places: list[str] = []
     for number, argument in enumerate(rest):
         if argument == "--":
-            places += rest[number + 1 :]
+            places += map(_place, rest[number + 1 :])
             break
         if argument.startswith("-") and argument != "-":
             flag = argument.partition("=")[0]
             raise ConfigError(f"there is no flag {flag}{nearest(flag, flags)}; --help lists all")
-        places.append(argument)
+        places.append(_place(argument))
     if not places:
         raise ConfigError("name a dataset's folder, a TFRecord file or a glob; see --help")
     return places
+
+
+def _place(text: str) -> str:
+    try:
+        return parse_place(text)
+    except ValueError as error:
+        raise ConfigError(f"{public_uri(text) or repr(text)}: {error}") from None
 
 
 def dataset_folder(place: str, storage: Storage) -> str:

@@ -12,7 +12,7 @@ from beam_tfrecord.report import build_report
 from beam_tfrecord.storage import Storage
 from pipelines.exits import DONE, guarded
 from pipelines.options import add_terminal_flags
-from pipelines.parsers import ArgumentParser, command_parser
+from pipelines.parsers import ArgumentParser, command_parser, place_to_write
 from pipelines.places import dataset_folder, parse_places
 from pipelines.terminal import last_line
 
@@ -28,7 +28,12 @@ EXAMPLES = """examples:
 def make_parser(prog: str = "beam-tfrecord report") -> ArgumentParser:
     """The parser of the command, but for the folder."""
     parser = command_parser(prog, "DIR [options]", DESCRIPTION, EXAMPLES)
-    parser.add_argument("--output", metavar="FILE", help=f"where the page is written (default: {REPORT} in the folder)")
+    parser.add_argument(
+        "--output",
+        type=place_to_write,
+        metavar="FILE",
+        help=f"where the page is written (default: {REPORT} in the folder)",
+    )
     add_terminal_flags(parser)
     return parser
 

@@ -23,7 +23,7 @@ from beam_tfrecord.tools.showing.selection import (
 )
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import add_terminal_flags
-from pipelines.parsers import ArgumentParser, command_parser
+from pipelines.parsers import ArgumentParser, command_parser, place_to_write
 from pipelines.places import PLACE_HELP, parse_places
 from pipelines.terminal import last_line, plural, say
 
@@ -57,7 +57,12 @@ def make_parser(prog: str = "beam-tfrecord show") -> ArgumentParser:
     add("--where", action="append", default=[], metavar="KEY=VALUE", help="records with this value, as in label=cat")
     add("--limit", type=_count, metavar="N", help=f"how many (default: {LIMIT}, or {SHEET_LIMIT} with --sheet; 0: all)")
     add("--split", metavar="NAME", help="of this split only")
-    add("--sheet", metavar="FILE.png", help="draw the pictures on a sheet instead of printing records")
+    add(
+        "--sheet",
+        type=place_to_write,
+        metavar="FILE.png",
+        help="draw the pictures on a sheet instead of printing records",
+    )
     add("--columns", type=_positive, metavar="N", help="pictures side by side on the sheet")
     add_terminal_flags(parser)
     return parser

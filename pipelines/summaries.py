@@ -134,10 +134,11 @@ def summary_lines(summary: Summary, config: ConvertConfig) -> list[str]:
     elif summary.status == WITHHELD:
         limit = config.output.max_rejects
         allowed = f"{limit:.0%}" if isinstance(limit, float) else f"{limit:,}"
+        flag = "" if config.output.writer == "beam" else "--resume "
         lines.append(
             f"not published: {sum(summary.rejected.values()):,} of {plural(summary.rows, 'row')} were rejected, "
             f"more than --max_rejects {allowed}. See {_told_in(summary)}; to publish it all the same, run the same "
-            "command with --resume --max_rejects 100%"
+            f"command with {flag}--max_rejects 100%"
         )
     elif summary.status == EMPTY:
         lines.append(

@@ -13,7 +13,7 @@ from beam_tfrecord.tools.packing.unpack import unpack_dataset
 from beam_tfrecord.tools.showing.printable import printable
 from pipelines.exits import DONE, guarded
 from pipelines.options import add_terminal_flags
-from pipelines.parsers import ArgumentParser, command_parser
+from pipelines.parsers import ArgumentParser, command_parser, place_to_write
 from pipelines.places import parse_places
 from pipelines.terminal import file_progress, last_line, plural
 
@@ -28,7 +28,7 @@ EXAMPLES = """examples:
 def make_parser(prog: str = "beam-tfrecord unpack") -> ArgumentParser:
     """The parser of the command, but for the archive."""
     parser = command_parser(prog, "ARCHIVE --output DIR [options]", DESCRIPTION, EXAMPLES)
-    parser.add_argument("--output", metavar="DIR", help="folder of the dataset")
+    parser.add_argument("--output", type=place_to_write, metavar="DIR", help="folder of the dataset")
     parser.add_argument("--overwrite", action="store_true", help="replace the dataset that is there")
     add_terminal_flags(parser)
     return parser

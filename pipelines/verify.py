@@ -22,7 +22,7 @@ from beam_tfrecord.tools.verifying.dataset import verdict_from_json
 from beam_tfrecord.tools.verifying.decoders import AUTO, DECODERS, TENSORFLOW, choose_decoder
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import add_terminal_flags
-from pipelines.parsers import ArgumentParser, choices_metavar, command_parser, one_of
+from pipelines.parsers import ArgumentParser, choices_metavar, command_parser, one_of, place_to_write
 from pipelines.places import PLACE_HELP, parse_places_and_beam_flags
 from pipelines.running import Shown, load_beam, run_shown
 from pipelines.terminal import counted, last_line, plural, say, say_beside_bar
@@ -67,6 +67,7 @@ def make_parser(prog: str = "beam-tfrecord verify") -> ArgumentParser:
     )
     parser.add_argument(
         "--results",
+        type=place_to_write,
         metavar="FILE",
         help="where the verdict is written as JSON; workers on other machines must be able to write there "
         "(default: in --temp_location, or in a temporary folder of this machine)",

@@ -18,6 +18,7 @@ from beam_tfrecord.datasets.metadata.labels import name_of_line
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests import FORMATS, describe_inputs, describe_rows, missing
 from beam_tfrecord.manifests.base import Piece, Source
+from beam_tfrecord.manifests.inputs import check_id_column
 from beam_tfrecord.manifests.text.lines import decode_text, split_lines
 from beam_tfrecord.options.config import ConvertConfig, OutputConfig
 from beam_tfrecord.storage import Storage, name_of, scheme_of
@@ -45,8 +46,12 @@ def prepare_job(config: ConvertConfig, storage: Storage, rows: Sequence[Mapping[
     config = replace(config, output=replace(config.output, output=_without_slash(config.output.output)))
     if config.output.array_record:
         check_array_record()
-    sources = (describe_rows(rows, config.manifest),) if rows is not None else describe_inputs(storage, config.manifest)
-    return Job(config, tuple(sources), read_labels(config, storage))
+    if rows is not None:
+        sources: tuple[Source, ...] = (describe_rows(rows, config.manifest),)
+        check_id_column(sources[0], config.manifest)
+    else:
+        sources = describe_inputs(storage, config.manifest)
+    return Job(config, sources, read_labels(config, storage))
 
 
 def find_long_source(job: Job, storage: Storage) -> int | None:

@@ -7,7 +7,7 @@ looked for. A glob of manifests means several sources, a glob of images one sour
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,7 +26,10 @@ from beam_tfrecord.manifests.text.uri_text import (
     without_slash,
 )
 from beam_tfrecord.options.config import ManifestConfig
+from beam_tfrecord.options.places import check_place
 from beam_tfrecord.options.values import InputSpec, check_split_name
+
+_WITHOUT_COLUMNS = ("folder", "glob", "voc", "yolo")
 
 
 class Place(NamedTuple):
@@ -51,6 +54,7 @@ def describe_inputs(files: Files, config: ManifestConfig) -> tuple[Source, ...]:
         for place in find_places(files, spec, config):
             name = place.format or (config.format if config.format != "auto" else detect_format(files, place.uri))
             source = FORMATS[name].describe(files, place.uri, place.split, config)
+            check_id_column(source, config)
             why = "--format" if name == config.format else "its name and its first bytes"
             if files.is_folder(place.uri) and name != config.format:
                 why = "what lies in the folder"
@@ -59,9 +63,34 @@ def describe_inputs(files: Files, config: ManifestConfig) -> tuple[Source, ...]:
     return tuple(sources)
 
 
+def check_id_column(source: Source, config: ManifestConfig) -> None:
+    """Raise ConfigError where --id_column names what cannot be the id of an image: every row would be a reject."""
+    if config.id_column is None:
+        return
+    inner = source.details.get("inner")  # of an archive
+    name, details = (
+        (inner["format"], inner["details"]) if isinstance(inner, Mapping) else (source.format, source.details)
+    )
+    roles = details.get("roles")
+    if isinstance(roles, Mapping) and roles.get("has_boxes"):
+        raise ConfigError(
+            f"--id_column {config.id_column}: {source.uri} has one line for each box, and the lines of an image are "
+            "one record, the id of which is the path of the image: leave --id_column out"
+        )
+    if name in _WITHOUT_COLUMNS:
+        raise ConfigError(
+            f"--id_column {config.id_column}: {source.uri} (format {name}) has no columns; the id of a record is the "
+            "path of its image there: leave --id_column out"
+        )
+
+
 def find_places(files: Files, spec: InputSpec, config: ManifestConfig) -> list[Place]:
     """The places that one --input names. Raises ConfigError when there are none."""
+    if not spec.uri:
+        _check_place(spec.uri, spec)
     for uri, split in _readings(spec):
+        if scheme_of(uri):
+            _check_place(uri, spec)
         if files.is_file(uri) or files.is_folder(uri):
             _check_split(split, spec)
             return [Place(without_slash(uri) if files.is_folder(uri) else uri, split)]
@@ -71,6 +100,7 @@ def find_places(files: Files, spec: InputSpec, config: ManifestConfig) -> list[P
                 _check_split(split, spec)
                 return _places_of_glob(files, uri, matched, split, config)
     uri, _ = list(_readings(spec))[-1]
+    _check_place(uri, spec)
     raise ConfigError(f"--input {spec.uri}: {missing(files, uri)}")
 
 
@@ -86,6 +116,13 @@ def _readings(spec: InputSpec) -> Iterator[tuple[str, str | None]]:
         uri = place
     if uri.startswith("~"):  # a shell leaves it alone behind the equals sign
         yield os.path.expanduser(uri), named if is_split else spec.split
+
+
+def _check_place(uri: str, spec: InputSpec) -> None:
+    try:
+        check_place(uri)
+    except ValueError as error:
+        raise ConfigError(f"--input {spec.uri}: {error}") from None
 
 
 def _check_split(split: str | None, spec: InputSpec) -> None:

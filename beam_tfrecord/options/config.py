@@ -18,6 +18,7 @@ from typing import Any
 
 from beam_tfrecord.errors import ConfigError, nearest
 from beam_tfrecord.options.declaring import ConfigSection, option
+from beam_tfrecord.options.places import parse_place, parse_target
 from beam_tfrecord.options.plugins import load_plugins, parse_modules
 from beam_tfrecord.options.run_config import RunConfig
 from beam_tfrecord.options.values import (
@@ -45,6 +46,12 @@ from beam_tfrecord.options.values import (
 )
 
 DEFAULT_SPLIT = "train"
+
+
+def _parse_labels(value: Any) -> str | tuple[str, ...]:
+    """The file of the names, or the names themselves."""
+    is_place = isinstance(value, str) or hasattr(value, "__fspath__")
+    return parse_place(value) if is_place else tuple(str(name) for name in value)
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,10 @@ class ManifestConfig(ConfigSection):
         metavar="NAME",
     )
     images: str | None = option(
-        None, "folder that relative image paths start from (default: the folder of the manifest)", metavar="ROOT"
+        None,
+        "folder that relative image paths start from (default: the folder of the manifest)",
+        parse=parse_place,
+        metavar="ROOT",
     )
     label_pattern: str | None = option(
         None, "take the label from the path: its group named label", parse=parse_pattern, metavar="REGEX"
@@ -140,7 +150,7 @@ class LabelConfig(ConfigSection):
         None,
         "file with the label names in id order, one per line; other labels are rejects (default: those of a COCO or "
         "YOLO file, else all labels, sorted)",
-        parse=lambda value: value if isinstance(value, str) else tuple(str(name) for name in value),
+        parse=_parse_labels,
         metavar="FILE",
     )
     label_offset: int | None = option(
@@ -283,7 +293,7 @@ class FeatureConfig(ConfigSection):
 class OutputConfig(ConfigSection):
     """Where the dataset goes, and when it may be published."""
 
-    output: str = option("", "folder of the dataset", parse=str, metavar="DIR", decides_bytes=False)
+    output: str = option("", "folder of the dataset", parse=parse_target, metavar="DIR", decides_bytes=False)
     duplicates: str = option("keep", "what becomes of rows with one id", choices=("keep", "drop", "fail"))
     max_rejects: int | float = option(
         0.1,

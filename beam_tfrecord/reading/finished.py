@@ -10,6 +10,7 @@ from beam_tfrecord.datasets.facts import DatasetFacts, facts_from
 from beam_tfrecord.datasets.metadata import STATISTICS, PublishedShard
 from beam_tfrecord.datasets.published import read_conversion, read_object
 from beam_tfrecord.errors import DatasetError
+from beam_tfrecord.options.places import parse_place
 from beam_tfrecord.storage import Storage, scheme_of
 
 
@@ -42,9 +43,10 @@ def _common(digest: Any) -> int | None:
 def open_dataset(directory: str | os.PathLike[str], storage: Storage | None = None) -> FinishedDataset:
     """The dataset in a folder. Raises DatasetError when there is none or its conversion.json is damaged."""
     storage = storage or Storage()
-    folder = os.fspath(directory)
-    if not scheme_of(folder):
-        folder = os.path.expanduser(folder)
+    try:
+        folder = parse_place(directory)
+    except ValueError as error:
+        raise DatasetError(f"{os.fspath(directory)}: {error}") from None
     folder = folder.rstrip("/") or "/"
     if not scheme_of(folder) and not storage.is_folder(folder):
         from beam_tfrecord.manifests import missing  # seldom needed, and reading shall start fast

@@ -208,10 +208,11 @@ def _status(conversion: Mapping[str, Any]) -> Iterator[Notice]:
         yield Notice("This conversion was not published: no row could be converted.", "rejects", "bad")
     elif status == WITHHELD:
         limit = conversion.get("options", {}).get("max_rejects")
+        flag = "" if conversion.get("options", {}).get("writer") == "beam" else "--resume "
         told = percent(limit) if isinstance(limit, float) else f"{limit:,}" if isinstance(limit, int) else ""
         yield Notice(
             f"This conversion was not published: more rows were rejected than --max_rejects {told} allows. To publish "
-            "it all the same, run the same command with --resume --max_rejects 100%.",
+            f"it all the same, run the same command with {flag}--max_rejects 100%.",
             "rejects",
             "bad",
         )

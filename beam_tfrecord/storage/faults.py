@@ -26,8 +26,8 @@ _PLACE_CURES = {
     errno.EMFILE: "too many files are open in this process; raise the limit (ulimit -n 4096) or lower --read_threads",
     errno.ENFILE: "too many files are open on this machine; close other programs or raise fs.file-max",
     errno.ENOMEM: "the machine is out of memory; lower --read_threads or --read_ahead",
-    errno.ENOSPC: "the disk is full; free some space, then run again with --resume",
-    errno.EDQUOT: "the disk quota is used up; free some space, then run again with --resume",
+    errno.ENOSPC: "the disk is full; free some space, then run the same command again",
+    errno.EDQUOT: "the disk quota is used up; free some space, then run the same command again",
     errno.EROFS: "the file system is read-only; choose another place for --output",
     errno.EFBIG: "the file is larger than the file system or the limit of the user (ulimit -f) allows",
 }

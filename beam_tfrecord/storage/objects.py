@@ -127,11 +127,11 @@ class ObjectStore(Store):
         return sorted(names)
 
     def open_write(self, uri: str) -> BinaryIO:
-        bucket, name = self._object(uri)
+        bucket, name = self._target(uri)
         return upload_stream(lambda stream, size: self._upload(uri, bucket, name, stream, size))
 
     def write_bytes(self, uri: str, data: bytes) -> None:
-        bucket, name = self._object(uri)
+        bucket, name = self._target(uri)
         self._upload(uri, bucket, name, io.BytesIO(data), len(data))
 
     def rename(self, old: str, new: str) -> None:
@@ -199,6 +199,12 @@ class ObjectStore(Store):
         if not name:
             raise MissingFileError(f"{uri} is a bucket, not a file")
         return bucket, name
+
+    def _target(self, uri: str) -> tuple[str, str]:
+        try:
+            return self._object(uri)
+        except MissingFileError as error:
+            raise StorageError(str(error)) from None
 
 
 class LimitedBuffer(io.BytesIO):

@@ -9,7 +9,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import grpc
@@ -19,8 +19,10 @@ from apache_beam.options.pipeline_options import (
     DirectOptions,
     PipelineOptions,
     PortableOptions,
+    ProfilingOptions,
     SetupOptions,
     StandardOptions,
+    TypeOptions,
 )
 from apache_beam.pipeline import Pipeline
 from apache_beam.runners.runner import PipelineResult
@@ -110,11 +112,10 @@ def make_pipeline(options: PipelineOptions, config: ConvertConfig | None = None)
     options.view_as(StandardOptions).runner = engine.runner
     if engine.name == "DataflowRunner":
         check_login(options)
+    _check_options(options)
     if not engine.is_local:
-        try:
+        with _options_refused(engine):
             return Pipeline(options=options)
-        except ValueError as error:  # Beam has looked at the options as well
-            raise ConfigError(f"--runner {engine.name}: {_told_by_beam(error)}") from None
     from apache_beam.portability.api import beam_provision_api_pb2
     from apache_beam.runners.portability.fn_api_runner import fn_runner
     from apache_beam.runners.portability.portable_runner import JobServiceHandle
@@ -124,10 +125,33 @@ def make_pipeline(options: PipelineOptions, config: ConvertConfig | None = None)
             pipeline_options=JobServiceHandle.encode_pipeline_options(options.get_all_options())
         )
     )
-    return Pipeline(runner=fn_runner.FnApiRunner(provision_info=provision), options=options)
+    with _options_refused(engine):
+        return Pipeline(runner=fn_runner.FnApiRunner(provision_info=provision), options=options)
 
 
-def _told_by_beam(error: ValueError) -> str:
+def _check_options(options: PipelineOptions) -> None:
+    """Raise ConfigError for options of Beam whose values it looks at only when it fails of them."""
+    profiling, types = options.view_as(ProfilingOptions), options.view_as(TypeOptions)
+    if (profiling.profile_cpu or profiling.profile_memory) and not profiling.profile_location:
+        flag = "--profile_cpu" if profiling.profile_cpu else "--profile_memory"
+        raise ConfigError(f"{flag} needs --profile_location FOLDER as well")
+    if types.type_check_strictness == "ALL_REQUIRED":
+        raise ConfigError("--type_check_strictness ALL_REQUIRED: not all steps of this job state their types; leave it")
+    splits = options.view_as(DirectOptions).direct_test_splits
+    if splits and not isinstance(splits, Mapping):
+        raise ConfigError("--direct_test_splits: must be a JSON object")
+
+
+@contextlib.contextmanager
+def _options_refused(engine: Engine) -> Iterator[None]:
+    """What Beam finds wrong with its options, and a package that one of them needs and that is not there."""
+    try:
+        yield
+    except (ValueError, ImportError) as error:
+        raise ConfigError(f"--runner {engine.name}: {_told_by_beam(error)}") from None
+
+
+def _told_by_beam(error: Exception) -> str:
     _, _, found = str(error).partition("Pipeline has validations errors:")
     return " ".join((found or str(error)).split())
 
@@ -305,13 +329,13 @@ def _run_in_thread(pipeline: Pipeline, engine: Engine, watch: Callable[[], None]
 
 
 class WorkerLostError(JobError):
-    """A worker process of this job ended; the job cannot go on. ``--resume`` continues it."""
+    """A worker process of this job ended; the job cannot go on."""
 
 
 def _lost_worker(engine: str) -> str:
     return (
         f"a worker process ended before its work was done (killed, or out of memory), and {engine} cannot replace it; "
-        "the same command with --resume goes on from the shards that are finished, there or on another engine"
+        "run the same command again, there or on another engine"
     )
 
 

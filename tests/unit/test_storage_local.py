@@ -178,7 +178,10 @@ def test_short_reads_of_the_kernel_are_put_together(
 
 
 def test_a_full_disk_says_so(storage: Storage) -> None:
-    with pytest.raises(StorageError, match=r"disk is full.*--resume"), storage.open_write("/dev/full") as stream:
+    with (
+        pytest.raises(StorageError, match=r"disk is full.*run the same command again"),
+        storage.open_write("/dev/full") as stream,
+    ):
         stream.write(b"x" * 10_000_000)
 
 

@@ -18,6 +18,7 @@ from beam_tfrecord.core.elements import ShardInfo
 
 STAGING_NAME = ".staging"
 PUBLISHING = "publishing.json"
+INFO_SUFFIX = ".info.json"
 
 
 class StagingStorage(Protocol):
@@ -61,7 +62,7 @@ class StagedShard:
     @property
     def info(self) -> str:
         """The ShardInfo; its presence says that the shard is complete."""
-        return self._path("info.json")
+        return self._path(INFO_SUFFIX[1:])
 
     @property
     def rejects(self) -> str:

@@ -13,6 +13,7 @@ from beam_tfrecord.datasets.published import PUBLISHED, REJECTS_FILE, WARNINGS_F
 from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
 from beam_tfrecord.errors import ConfigError, DatasetError, nearest
 from beam_tfrecord.manifests import missing
+from beam_tfrecord.options.places import check_place
 from beam_tfrecord.options.values import InputSpec, check_split_name
 from beam_tfrecord.storage import Storage, has_glob, parent, public_uri, scheme_of
 from beam_tfrecord.tools.resharding.ranges import SourceFile
@@ -60,6 +61,10 @@ def open_sources(
 def _place(spec: InputSpec, storage: Storage) -> tuple[str, str | None]:
     """(uri without a slash at its end, split) of an input; a place that exists is never cut at an equals sign."""
     for uri, split in _readings(spec):
+        try:
+            check_place(uri)
+        except ValueError as error:
+            raise ConfigError(f"{public_uri(spec.uri)}: {error}") from None
         if storage.is_folder(uri) or storage.is_file(uri) or (has_glob(uri) and storage.match(uri)):
             if split is not None:
                 try:
@@ -79,6 +84,8 @@ def _readings(spec: InputSpec) -> Iterator[tuple[str, str | None]]:
         yield spec.uri, spec.split
     if is_split:
         yield os.path.expanduser(place), named
+    elif spec.uri.startswith("~"):
+        yield os.path.expanduser(spec.uri), spec.split
 
 
 def same_place(uri: str, others: Sequence[str]) -> bool:

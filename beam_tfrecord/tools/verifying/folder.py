@@ -69,7 +69,7 @@ def check_staging(names: Iterable[str], staged: Sequence[str]) -> tuple[list[Fau
     if f"{STAGING_NAME}/" not in set(names):
         return [], []
     if PUBLISHING in staged:
-        cause = "a publication was interrupted: run the same conversion again with --resume or --overwrite"
+        cause = "a publication was interrupted: run the command that made the dataset once more, and it ends that"
         return [Fault(f"{STAGING_NAME}/{PUBLISHING}", None, None, "unfinished", cause)], []
     return [], [f"an unfinished conversion lies in {STAGING_NAME}; a reader does not see it"]
 
