@@ -50,7 +50,7 @@ def index(arguments: Sequence[str]) -> int:
     records = written = 0
     for file in files:
         try:
-            count = write_index_file(file.uri, file.name, storage)
+            count = write_index_file(file.uri, file.name, storage, may_be_empty=file.may_be_empty)
         except DatasetError as error:
             fail(printable(str(error)))
             continue

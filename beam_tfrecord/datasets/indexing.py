@@ -8,21 +8,33 @@ from typing import BinaryIO
 
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.tfrecord import FRAME_SIZE, INDEX_SUFFIX, RecordFault, detect_compression, write_index
+from beam_tfrecord.tfrecord import (
+    FRAME_SIZE,
+    INDEX_SUFFIX,
+    RecordFault,
+    detect_compression,
+    fault_of_start,
+    write_index,
+)
 from beam_tfrecord.tfrecord.framing import HEADER_SIZE, parse_header
 
 _HEAD = 1 << 16
 
 
-def write_index_file(uri: str, name: str, storage: Storage) -> int:
+def write_index_file(uri: str, name: str, storage: Storage, *, may_be_empty: bool = True) -> int:
     """Write ``<uri>.idx`` and return the number of records.
 
-    name: of the file, for messages. Raises DatasetError when the file is compressed, not there or no TFRecord file, and
-    RecordFault, which is one, where it is damaged; then no index is written.
+    name: of the file, for messages. may_be_empty: whether a file without bytes is one without records. Raises
+    DatasetError when the file is compressed, not there or no TFRecord file, and RecordFault, which is one, where it is
+    damaged; then no index is written.
     """
     try:
         with storage.open(uri) as file:
-            compression = detect_compression(file.read(_HEAD), name)
+            head = file.read(_HEAD)
+            fault = fault_of_start(head, name, may_be_empty=may_be_empty)
+            if fault is not None:
+                raise fault
+            compression = detect_compression(head, name)
             if compression != "none":
                 raise DatasetError(
                     f"{name} is compressed with {compression}: records cannot be reached at random in it, so it has no "
@@ -39,8 +51,13 @@ def find_places(file: BinaryIO, name: str) -> Iterator[tuple[int, int]]:
     """(offset, size with the frame) of each record of an uncompressed file that can seek.
 
     Only the headers are read, and the checksums of the lengths in them are checked; data are jumped over.
-    Raises RecordFault for a length that is wrong and for a file that ends within a record.
+    Raises RecordFault for a length that is wrong, for a file that ends within a record, and for one that holds
+    something else.
     """
+    file.seek(0)
+    fault = fault_of_start(file.read(_HEAD), name)
+    if fault is not None:
+        raise fault
     end = file.seek(0, os.SEEK_END)
     offset = index = 0
     while offset < end:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from beam_tfrecord.datasets.facts import DatasetFacts, facts_from
 from beam_tfrecord.datasets.metadata import CONVERSION, PublishedShard
@@ -18,7 +18,7 @@ from beam_tfrecord.tfrecord.framing import HEADER_SIZE, parse_header
 _HEAD = 1 << 16
 # .tfrecord, .tfrecords.gz, .tfrec, .record; and data.tfrecord-00000-of-00008 or train-00000-of-00128 without an ending.
 _RECORD_NAME = re.compile(
-    r".*(?:\.(?:tfrecords?|tfrec|tfr|records?)(?:[-.]\d+-of-\d+)?|-\d{5,}-of-\d{5,})(?:\.gz|\.zz|\.gzip|\.zlib)?",
+    r".*(?:\.(?:tfrecords?|tfrec|tfr|records?)(?:[-.]\d+-of-\d+)?|-\d{5,}-of-\d{5,})(?:\.(?:gz|zz|gzip|zlib|deflate|snappy|zstd?|bz2|xz|lz4))?",
     re.IGNORECASE | re.DOTALL,
 )
 _SPLIT_NAME = re.compile(r"(?:.*-)?(?P<split>[^-]+?)(?:\.tfrecords?|\.tfrec|\.records?)?[-.]\d+-of-\d+.*", re.DOTALL)
@@ -29,13 +29,20 @@ class ShardFile:
     """One file of records.
 
     name: for people; in a dataset the name of the file in its folder, else as it was given. split: '' when nothing
-    tells. stated: what conversion.json says of it.
+    tells. stated: what conversion.json says of it. records: how many the metadata state, also those of TensorFlow
+    Datasets; None where nothing does.
     """
 
     uri: str
     name: str
     split: str = ""
     stated: PublishedShard | None = None
+    records: int | None = None
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether the file may have no bytes: where it is stated to hold no records."""
+        return self.records == 0
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ def _in_folder(folder: str, storage: Storage) -> FoundFiles:
 
 def _stated_files(folder: str, facts: DatasetFacts) -> tuple[ShardFile, ...]:
     return tuple(
-        ShardFile(f"{folder}/{shard.file}", shard.file, split, shard)
+        ShardFile(f"{folder}/{shard.file}", shard.file, split, shard, shard.records)
         for split in sorted(facts.splits)
         for shard in facts.splits[split]
     )
@@ -165,5 +172,5 @@ def _with_facts(files: Sequence[ShardFile], storage: Storage) -> FoundFiles:
     if not all(name_of(file.uri) in stated for file in files):
         return FoundFiles("", tuple(files))
     known = [stated[name_of(file.uri)] for file in files]
-    named = [ShardFile(file.uri, file.name, own.split, own.stated) for file, own in zip(files, known, strict=True)]
+    named = [replace(own, uri=file.uri, name=file.name) for file, own in zip(files, known, strict=True)]
     return FoundFiles("", tuple(named), facts)

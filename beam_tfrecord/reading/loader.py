@@ -62,11 +62,11 @@ def load(directory: str | os.PathLike[str], split: str | None = "train", **optio
     prefetched = PREFETCHED if config.prefetch is None else config.prefetch
     if prefetched:
         elements = elements.prefetch(prefetched)
-    return elements.with_options(_settings(tensorflow, config))
+    return elements.with_options(_settings(tensorflow, config, len(parts)))
 
 
-def _settings(tf: Any, config: LoadOptions) -> Any:
-    """The tf.data.Options of the dataset.
+def _settings(tf: Any, config: LoadOptions, num_files: int) -> Any:
+    """The tf.data.Options of the dataset, which is read from a number of files.
 
     Nothing is left to autotune: decoding keeps any number of cores busy. Its thread sleeps for twice as long each time,
     up to a minute, and an iterator that is no longer wanted waits for it to wake, after every epoch.
@@ -74,7 +74,22 @@ def _settings(tf: Any, config: LoadOptions) -> Any:
     settings = tf.data.Options()
     settings.deterministic = config.is_deterministic
     settings.autotune.enabled = False
+    policy = sharding_policy(config, num_files)
+    settings.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy[policy]
     return settings
+
+
+def sharding_policy(config: LoadOptions, num_files: int) -> str:
+    """How a distribution strategy of several workers divides the dataset: a name of tf.data's AutoShardPolicy.
+
+    A share that was asked for is not divided again (``OFF``). A single file cannot be divided by files: its elements
+    are counted off (``DATA``), which is right only where all workers see them in one order. ``AUTO`` divides by files,
+    and ends with an error where there are fewer than workers.
+    """
+    if config.shard[1] > 1:
+        return "OFF"
+    is_one_order = config.is_deterministic and (not config.shuffle or config.seed is not None)
+    return "DATA" if num_files == 1 and is_one_order else "AUTO"
 
 
 def _serialized(tf: Any, dataset: FinishedDataset, parts: Sequence[ShardPart], config: LoadOptions) -> Any:

@@ -5,7 +5,7 @@ from beam_tfrecord.tfrecord.compression import SUFFIXES
 from beam_tfrecord.tfrecord.framing import FRAME_SIZE, Record, RecordFault, masked_crc32c
 from beam_tfrecord.tfrecord.index import INDEX_SUFFIX, read_index, write_index
 from beam_tfrecord.tfrecord.names import ShardName, array_record_name, parse_shard_name, shard_name
-from beam_tfrecord.tfrecord.reader import detect_compression, read_record, read_records, scan_records
+from beam_tfrecord.tfrecord.reader import detect_compression, fault_of_start, read_record, read_records, scan_records
 from beam_tfrecord.tfrecord.writer import RecordWriter
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "array_record_name",
     "batches",
     "detect_compression",
+    "fault_of_start",
     "masked_crc32c",
     "parse_shard_name",
     "read_index",

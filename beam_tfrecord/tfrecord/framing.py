@@ -47,17 +47,25 @@ class RecordFault(DatasetError):  # noqa: N818 - also a value that scan_records 
 
     file: name as the reader was given it. record: number of the record, from 0. offset: where that record starts, in
     bytes from the start of the file (of its decompressed bytes when it is compressed). cause: what is wrong with it.
+    code: ``damaged_record``; or ``no_records`` and ``empty_file``, which concern the file as a whole.
     """
 
-    def __init__(self, file: str, record: int, offset: int, cause: str) -> None:
-        super().__init__(file, record, offset, cause)
+    def __init__(self, file: str, record: int, offset: int, cause: str, code: str = "damaged_record") -> None:
+        super().__init__(file, record, offset, cause, code)
         self.file = file
         self.record = record
         self.offset = offset
         self.cause = cause
+        self.code = code
+
+    @property
+    def is_of_record(self) -> bool:
+        """Whether a record is damaged, rather than the whole file another thing."""
+        return self.code == "damaged_record"
 
     def __str__(self) -> str:
-        return f"{self.file}: record {self.record} at byte {self.offset}: {self.cause}"
+        place = f" record {self.record} at byte {self.offset}:" if self.is_of_record else ""
+        return f"{self.file}:{place} {self.cause}"
 
 
 def mask(crc: int) -> int:

@@ -8,6 +8,7 @@ from typing import BinaryIO
 import google_crc32c
 
 from beam_tfrecord.tfrecord.compression import SUFFIXES, DamagedStreamError, InflatedInput, PlainInput, inflated_start
+from beam_tfrecord.tfrecord.foreign import NO_BYTES, foreign_kind
 from beam_tfrecord.tfrecord.framing import (
     FOOTER_SIZE,
     FRAME_SIZE,
@@ -36,14 +37,21 @@ def read_records(file: BinaryIO, name: str, compression: str = "auto") -> Iterat
         yield item
 
 
-def scan_records(file: BinaryIO, name: str, compression: str = "auto") -> Iterator[Record | RecordFault]:
+def scan_records(
+    file: BinaryIO, name: str, compression: str = "auto", *, may_be_empty: bool = True
+) -> Iterator[Record | RecordFault]:
     """All that can be read of a damaged file: its whole records and its faults, in order.
 
-    Arguments as for :func:`read_records`. Reading goes on behind a record whose data are wrong, since its length is
-    known, and behind one whose length has a wrong checksum when the data of that length have the right one. It ends
-    with the fault behind which no record can be found.
+    Arguments as for :func:`read_records`. may_be_empty: whether a file without bytes is one without records, and no
+    fault. A file that holds something else than TFRecords is one fault. Reading goes on behind a record whose data are
+    wrong, since its length is known, and behind one whose length has a wrong checksum when the data of that length have
+    the right one. It ends with the fault behind which no record can be found.
     """
     head = PlainInput(file, b"").read(_HEAD_SIZE)
+    fault = fault_of_start(head, name, may_be_empty=may_be_empty)
+    if fault is not None:
+        yield fault
+        return
     if not head:
         return
     if compression == "auto":
@@ -63,6 +71,17 @@ def scan_records(file: BinaryIO, name: str, compression: str = "auto") -> Iterat
             return
         index += 1
         offset += size
+
+
+def fault_of_start(head: bytes, name: str, *, may_be_empty: bool = True) -> RecordFault | None:
+    """Why a file that starts with some bytes (64 KiB, or all of it) is none of TFRecords; None when it may be one.
+
+    All that reads files of records asks this first, so that no two commands disagree.
+    """
+    if not head:
+        return None if may_be_empty else RecordFault(name, 0, 0, NO_BYTES, "empty_file")
+    cause = foreign_kind(head, name)
+    return RecordFault(name, 0, 0, cause, "no_records") if cause else None
 
 
 def read_record(file: BinaryIO, name: str, offset: int, size: int, index: int = -1) -> bytes:

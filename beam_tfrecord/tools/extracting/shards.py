@@ -155,7 +155,7 @@ class ShardExtractor:
         with self.storage.open_write(f"{self.output}/{shard.part}") as part:
             try:
                 with self.storage.open(shard.file.uri) as file:
-                    items = scan_records(file, shard.file.name)
+                    items = scan_records(file, shard.file.name, may_be_empty=shard.file.may_be_empty)
                     for item, outcome in self._outcomes(items, shard):
                         size = len(item.data) if isinstance(item, Record) else 0
                         is_good = isinstance(outcome, ExtractedRecord)
@@ -166,18 +166,16 @@ class ShardExtractor:
                             found.add(outcome)
                             part.write(json_line(outcome.line).encode())
                         elif isinstance(item, RecordFault):
-                            log.add(outcome, item.record, item.offset)
+                            log.add_record_fault(item)
                         else:
                             log.add(outcome, item.index, item.offset)
             except FileNotFoundError:
                 log.add(Problem("missing_file", "the file is not there"))
             except OSError as error:
                 log.add(Problem("unreadable_file", f"the file cannot be read: {error}"))
-        stated = shard.file.stated
-        if stated is not None and not log.counts and found.records != stated.records:
-            log.add(
-                Problem("wrong_count", f"the file has {found.records:,} records, but {stated.records:,} are stated")
-            )
+        stated = shard.file.records
+        if stated is not None and not log.counts and found.records != stated:
+            log.add(Problem("wrong_count", f"the file has {found.records:,} records, but {stated:,} are stated"))
         found.faults, found.unlisted = tuple(log), log.unlisted()
         return found
 
@@ -201,7 +199,7 @@ class ShardExtractor:
 
     def _outcome(self, item: Record | RecordFault, shard: ShardToExtract) -> ExtractedRecord | Problem:
         if isinstance(item, RecordFault):
-            return Problem("damaged_record", item.cause)
+            return Problem(item.code, item.cause)
         try:
             found = self.extractor.extract(view_record(item.data), shard.place(item.index))
         except UnextractableError as error:

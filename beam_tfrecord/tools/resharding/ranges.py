@@ -22,7 +22,7 @@ class SourceFile:
 
     source: number of the input it belongs to. split: the one that its records get into; origin_split: the one that they
     come from. name: for messages. records: how many it holds, payload_bytes: the sum of their lengths; both -1 as long
-    as they are not known.
+    as they are not known. stated: how many records the metadata of TensorFlow Datasets state; None where they do not.
     """
 
     source: int
@@ -32,6 +32,7 @@ class SourceFile:
     name: str
     records: int = -1
     payload_bytes: int = -1
+    stated: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

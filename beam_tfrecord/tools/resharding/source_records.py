@@ -20,6 +20,7 @@ from beam_tfrecord.tfrecord import (
     Record,
     RecordFault,
     detect_compression,
+    fault_of_start,
     read_index,
     scan_records,
 )
@@ -58,7 +59,11 @@ def count_records(file: SourceFile, storage: Storage) -> SourceFile:
         return file
     records = payload = 0
     with _faults_told(file.name), storage.open(file.uri) as stream:
-        compression = detect_compression(stream.read(_HEAD), file.name)
+        head = stream.read(_HEAD)
+        fault = fault_of_start(head, file.name, may_be_empty=file.stated == 0)
+        if fault is not None:
+            raise fault
+        compression = detect_compression(head, file.name)
         if compression == "none":
             for _, size in find_places(stream, file.name):
                 records += 1
@@ -70,6 +75,8 @@ def count_records(file: SourceFile, storage: Storage) -> SourceFile:
                     raise item
                 records += 1
                 payload += len(item.data)
+        if file.stated not in (None, records):
+            raise DatasetError(f"{file.name}: the file holds {records:,} records, but {file.stated:,} are stated")
     return replace(file, records=records, payload_bytes=payload)
 
 

@@ -141,6 +141,7 @@ def _open_source(
             name=public_uri(file.uri),
             records=file.stated.records if file.stated is not None else -1,
             payload_bytes=file.stated.payload_bytes if file.stated is not None else -1,
+            stated=file.records,
         )
         for file in found.files
     )

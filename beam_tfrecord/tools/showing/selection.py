@@ -203,7 +203,7 @@ def _all_records(
 
 def _scanned(file: ShardFile, storage: Storage) -> Iterator[Record | RecordFault]:
     with storage.open(file.uri) as stream:
-        yield from scan_records(stream, file.name)
+        yield from scan_records(stream, file.name, may_be_empty=file.may_be_empty)
 
 
 def _numbered(

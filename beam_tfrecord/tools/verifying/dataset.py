@@ -13,6 +13,7 @@ from beam_tfrecord.conversion.writing.staging import staging_folder
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
 from beam_tfrecord.datasets.shard_files import FoundFiles
+from beam_tfrecord.datasets.tfds_info import TfdsInfo, read_tfds_info
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tools.verifying import metadata
@@ -21,7 +22,6 @@ from beam_tfrecord.tools.verifying.folder import check_files, check_staging, mis
 from beam_tfrecord.tools.verifying.identities import shared_ids
 from beam_tfrecord.tools.verifying.records import NOT_A_MESSAGE
 from beam_tfrecord.tools.verifying.shards import ShardReport
-from beam_tfrecord.tools.verifying.tfds_info import TfdsInfo, read_tfds_info
 from beam_tfrecord.tools.verifying.twins import COMPARED, SKIPPED
 
 TABLE_ID = "row-"  # starts the id of a table's row that has none of its own; equal rows share it

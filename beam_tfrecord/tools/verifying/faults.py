@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
+from beam_tfrecord.tfrecord import RecordFault
+
 FAULT_CODES: Mapping[str, str] = MappingProxyType(
     {
         "missing_file": "A file that the metadata names is not there.",
@@ -20,6 +22,8 @@ FAULT_CODES: Mapping[str, str] = MappingProxyType(
         "wrong_count": "A file, split or class has another number of records than the metadata states.",
         "wrong_index": "An index file does not lead to the records of its shard.",
         "wrong_twin": "An ArrayRecord file does not hold the records of its shard.",
+        "empty_file": "A file has no bytes, and nothing states that it is to hold no records.",
+        "no_records": "A file that should hold TFRecords holds something else: a page, an archive, a Git LFS pointer.",
         "damaged_record": "A record's length or data has a wrong checksum, or the file ends inside of it.",
         "no_example": "The bytes of a record are neither a tf.train.Example nor a tf.train.SequenceExample.",
         "wrong_features": "A record lacks a feature, has one too many, or one of another type or length than stated.",
@@ -103,6 +107,11 @@ class FaultLog:
         self.counts[problem.code] += 1
         if self.limit == 0 or self.counts[problem.code] <= self.limit:
             self.faults.append(Fault(self.file, record, offset, problem.code, problem.cause))
+
+    def add_record_fault(self, fault: RecordFault) -> None:
+        """Keep or count what a reader of records found."""
+        place = (fault.record, fault.offset) if fault.is_of_record else (None, None)
+        self.add(Problem(fault.code, fault.cause), *place)
 
     def unlisted(self) -> dict[str, int]:
         """How many faults of each code were counted only."""

@@ -12,12 +12,12 @@ from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
 from beam_tfrecord.datasets.metadata.labels import label_line
 from beam_tfrecord.datasets.metadata.text import utf8
 from beam_tfrecord.datasets.published import PUBLISHED, REJECTS_FILE, WARNINGS_FILE
+from beam_tfrecord.datasets.tfds_info import TfdsInfo, read_json, read_tfds_info
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import array_record_name, parse_shard_name
 from beam_tfrecord.tools.verifying.faults import Fault
 from beam_tfrecord.tools.verifying.shards import ShardReport
-from beam_tfrecord.tools.verifying.tfds_info import TfdsInfo, read_json, read_tfds_info
 
 LABELS, LABEL_MAP, FEATURES = "labels.txt", "label_map.pbtxt", "features.json"
 _ITEM = re.compile(r'item\s*\{\s*id:\s*(-?\d+)\s+name:\s*"((?:[^"\\]|\\.)*)"\s*\}')

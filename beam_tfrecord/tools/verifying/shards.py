@@ -25,7 +25,7 @@ TASK_RECORDS = 64  # records in one task of a thread, or fewer large ones
 READ_BUFFER = 1 << 20
 _HEAD = 1 << 16
 # Faults with which some records of a file were not seen.
-DAMAGE = frozenset({"missing_file", "unreadable_file", "damaged_record", "no_example"})
+DAMAGE = frozenset({"missing_file", "unreadable_file", "empty_file", "no_records", "damaged_record", "no_example"})
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,11 @@ class ShardChecker:
         totals = _Totals()
         twin = _Twin(shard.uri, self.storage)
         index = IndexComparison.open(shard.uri, self.storage) if compression == "none" else None
-        for record, size, checked in self._checked(twin.compared(scan_records(stream, shard.name, compression))):
+        items = scan_records(stream, shard.name, compression, may_be_empty=shard.may_be_empty)
+        for record, size, checked in self._checked(twin.compared(items)):
             if isinstance(record, RecordFault):
                 totals.gaps.append(record.record)
-                log.add(Problem("damaged_record", record.cause), record.record, record.offset)
+                log.add_record_fault(record)
                 continue
             totals.add(record, size, checked)
             self.progress.add(not checked.problems, bool(checked.problems), size)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,6 +49,9 @@ def selected(expression: str | None, share: tuple[int, int] = (0, 1)) -> list[st
         ("all[9:11]", TRAIN[9:] + VALIDATION[:1]),
         ("train[:0]", []),
         ("train[:2]+train[:2]", TRAIN[:2] * 2),
+        ("train[1shard]", TRAIN[4:5]),
+        ("train[:2shard]", TRAIN[:5]),
+        ("train[-1shard:]", TRAIN[5:]),
     ],
 )
 def test_a_split_names_these_records(expression: str | None, expected: list[str]) -> None:
@@ -102,3 +107,48 @@ def test_what_cannot_be_selected_is_told(expression: str, told: str) -> None:
 def test_a_split_called_all_is_that_split() -> None:
     splits = {**SPLITS, "all": (PublishedShard("all-0", 1, 0, 0, ""),)}
     assert names(select_parts(splits, "all")) == ["all-0:0"]
+
+
+NUMBERS = ["", "0", "1", "-1", "3", "-3", "10", "-10", "11", "-0", "1_0"]
+PERCENTAGES = ["0%", "-0%", "1%", "-1%", "33%", "-33%", "50%", "66.6%", "100%", "-100%", "101%", "2.3%", "-99.5%"]
+FILES = ["0shard", "1shard", "2shard", "-1shard", "-2shard", "4shard"]
+
+
+@pytest.mark.parametrize("lengths", [(10,), (4, 1, 5), (0, 3), (1,), (333, 334), (500,)])
+def test_every_slice_that_tensorflow_datasets_takes_names_the_same_records(lengths: tuple[int, ...]) -> None:
+    """But for slices that end before they start: there they give what is not meant, here they are errors."""
+    splits = {"train": tuple(PublishedShard(str(n), records, 0, 0, "") for n, records in enumerate(lengths))}
+    compared = 0
+    for start, stop in itertools.product([*NUMBERS, *PERCENTAGES, *FILES], repeat=2):
+        expression = f"train[{start}:{stop}]"
+        expected = as_tensorflow_datasets(lengths, expression)
+        if expected is None:
+            continue
+        try:
+            found: list[str] | str = names(select_parts(splits, expression))
+        except ConfigError as error:
+            found = str(error)
+        if isinstance(found, str) and "starts at record" in found:
+            continue
+        assert found == expected, expression
+        compared += 1
+    assert compared > 300
+
+
+def as_tensorflow_datasets(lengths: tuple[int, ...], expression: str) -> list[str] | None:
+    """The records that TensorFlow Datasets would read, None for what it refuses."""
+    from tensorflow_datasets.core import naming, splits
+
+    template = naming.ShardedFileTemplate(data_dir="/d", dataset_name="x", split="train", filetype_suffix="tfrecord")
+    info = splits.SplitInfo(name="train", shard_lengths=list(lengths), num_bytes=0, filename_template=template)
+    try:
+        parts = splits._make_file_instructions([info], expression)
+    except (ValueError, AssertionError):
+        return None
+    files = [path.name for path in info.filepaths]
+    found = []
+    for part in parts:
+        stop = part.examples_in_shard if part.take == -1 else part.skip + part.take
+        number = files.index(part.filename.rpartition("/")[2])
+        found += [f"{number}:{record}" for record in range(part.skip, stop)]
+    return found
