@@ -19,6 +19,7 @@ from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests import FORMATS, describe_inputs, describe_rows, missing
 from beam_tfrecord.manifests.base import Piece, Source
 from beam_tfrecord.manifests.inputs import check_id_column
+from beam_tfrecord.manifests.label_map import read_label_map
 from beam_tfrecord.manifests.text.lines import decode_text, split_lines
 from beam_tfrecord.options.config import ConvertConfig, OutputConfig
 from beam_tfrecord.storage import Storage, name_of, scheme_of
@@ -51,7 +52,8 @@ def prepare_job(config: ConvertConfig, storage: Storage, rows: Sequence[Mapping[
         check_id_column(sources[0], config.manifest)
     else:
         sources = describe_inputs(storage, config.manifest)
-    return Job(config, sources, read_labels(config, storage))
+    fixed = read_labels(config, storage)
+    return Job(_with_told_ids(config, fixed), sources, fixed.names if fixed is not None else None)
 
 
 def find_long_source(job: Job, storage: Storage) -> int | None:
@@ -75,34 +77,62 @@ def _without_slash(uri: str) -> str:
     return uri.rstrip("/") or "/"
 
 
-def read_labels(config: ConvertConfig, storage: Storage) -> tuple[str, ...] | None:
-    """The names of --labels in id order; None when it is not given."""
+@dataclass(frozen=True)
+class FixedLabels:
+    """The names of --labels in id order. ids: where the file tells them, else None."""
+
+    names: tuple[str, ...]
+    ids: tuple[int, ...] | None = None
+
+
+def read_labels(config: ConvertConfig, storage: Storage) -> FixedLabels | None:
+    """What --labels says: names in a text, a label map or JSON; None when it is not given. Raises ConfigError."""
     labels = config.labels.labels
     if labels is None:
         return None
     if isinstance(labels, str):
-        try:
-            with storage.open(labels) as file:
-                lines = split_lines(decode_text(file.read(), config.manifest.encoding).rstrip())
-        except FileNotFoundError:
-            raise ConfigError(f"--labels {labels}: {missing(storage, labels)}") from None
-        except ValueError as error:
-            raise ConfigError(f"--labels {labels}: {error}") from None
-        blank = next((number for number, line in enumerate(lines, start=1) if not line.strip()), 0)
-        if blank and any(line.strip() for line in lines):
-            raise ConfigError(
-                f"--labels {labels}: line {blank} is blank, but each line is an id: name it, or take it out"
-            )
-        names = tuple(name_of_line(line) for line in lines if line.strip())
-        where = labels
+        fixed, where = _labels_in(labels, config, storage), labels
     else:
-        names, where = labels, "the names given"
+        fixed, where = FixedLabels(labels), "the names given"
+    names = fixed.names
     repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if repeated:
         raise ConfigError(f"--labels: {where} names {repeated[0]!r} twice; each label has one id")
     if not names:
         raise ConfigError(f"--labels: {where} holds no names; write one label per line")
-    return names
+    if fixed.ids is not None and (config.labels.label_offset is not None or config.labels.label_ids is not None):
+        flag = "--label_offset" if config.labels.label_ids is None else "--label_ids"
+        raise ConfigError(f"--labels {where} tells the ids of the labels itself: leave {flag} out")
+    return fixed
+
+
+def _labels_in(uri: str, config: ConvertConfig, storage: Storage) -> FixedLabels:
+    try:
+        with storage.open(uri) as file:
+            text = decode_text(file.read(), config.manifest.encoding)
+        items = read_label_map(text, uri)
+    except FileNotFoundError:
+        raise ConfigError(f"--labels {uri}: {missing(storage, uri)}") from None
+    except ValueError as error:
+        raise ConfigError(f"--labels {uri}: {error}") from None
+    if items is not None:
+        ids = [number for number, _ in items if number is not None]
+        return FixedLabels(tuple(name for _, name in items), tuple(ids) or None)
+    lines = split_lines(text.rstrip())
+    blank = next((number for number, line in enumerate(lines, start=1) if not line.strip()), 0)
+    if blank and any(line.strip() for line in lines):
+        raise ConfigError(f"--labels {uri}: line {blank} is blank, but each line is an id: name it, or take it out")
+    return FixedLabels(tuple(name_of_line(line) for line in lines if line.strip()))
+
+
+def _with_told_ids(config: ConvertConfig, fixed: FixedLabels | None) -> ConvertConfig:
+    """The config as if the ids that the file of --labels tells had been given by the options."""
+    if fixed is None or fixed.ids is None:
+        return config
+    first = fixed.ids[0]
+    if fixed.ids == tuple(range(first, first + len(fixed.ids))):
+        return replace(config, labels=replace(config.labels, label_offset=first))
+    return replace(config, labels=replace(config.labels, label_ids=fixed.ids))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

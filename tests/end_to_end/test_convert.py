@@ -338,3 +338,22 @@ def test_tfds_loads_every_record(tmp_path: Path) -> None:
             assert np.asarray(record["image/encoded"]).shape == (16, 16, 3)
             seen += 1
     assert seen == 20
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "ids"),
+    [
+        ("map.pbtxt", 'item { id: 4 name: "oak" } item { id: 2 name: "elm" }', {"elm": 2, "oak": 4}),
+        ("ids.json", '{"oak": 1, "elm": 2}', {"oak": 1, "elm": 2}),
+        ("names.json", '["oak", "elm"]', {"oak": 0, "elm": 1}),
+    ],
+)
+def test_labels_have_the_ids_that_a_label_map_gives(tmp_path: Path, file: str, text: str, ids: dict[str, int]) -> None:
+    write_files(tmp_path / "in", {f"{name}/a.png": png(Image.fromarray(noise(8, 6))) for name in ("oak", "elm")})
+    (tmp_path / file).write_text(text)
+    converted(tmp_path / "in", tmp_path / "out", labels=str(tmp_path / file))
+    found = {r["image/class/text"][0].decode(): r["image/class/label"][0] for r in records(tmp_path / "out")}
+    assert found == ids
+    # The label map that this wrote gives the same ids again.
+    converted(tmp_path / "in", tmp_path / "again", labels=str(tmp_path / "out" / "label_map.pbtxt"))
+    assert records(tmp_path / "again") == records(tmp_path / "out")
