@@ -10,6 +10,7 @@ In a SequenceExample the label is that of the whole sequence and lies in the con
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -104,9 +105,9 @@ def _name(item: Any) -> str:
 
 
 def _distinct(names: list[str], warn: Callable[[str, str], None]) -> tuple[str, ...]:
-    """Each name once, in order; a repeated one is told."""
+    """Each name once, in order; every further one is told."""
     distinct = tuple(dict.fromkeys(names))
     if len(distinct) < len(names):
-        repeated = next(name for name in distinct if names.count(name) > 1)
-        warn("annotation_ignored", f"the label {repeated!r} is given more than once in one row")
+        for name in (Counter(names) - Counter(distinct)).elements():
+            warn("annotation_ignored", f"the label {name!r} is given more than once in one row")
     return distinct

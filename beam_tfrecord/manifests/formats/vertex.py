@@ -46,8 +46,8 @@ class VertexFormat(ManifestFormat):
         lines = [line for line in text.splitlines()[:_SAMPLE_ROWS] if line.strip()]
         if not lines:
             return False
-        if lines[0].lstrip().startswith("{"):
-            return '"imageGcsUri"' in lines[0]
+        if _is_json(lines):
+            return True
         rows = sample_cells(lines[:-1] or lines)
         return bool(rows) and all(
             split_off_use(row)[1][:1] and split_off_use(row)[1][0].startswith("gs://") for row in rows if row
@@ -56,7 +56,7 @@ class VertexFormat(ManifestFormat):
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         sample = look_at_text(files, uri, config.encoding)
         lines = [line for line in sample.text.splitlines()[:_SAMPLE_ROWS] if line.strip()]
-        if lines[0].lstrip().startswith("{"):
+        if _is_json(lines):
             task = "json"
         else:
             task = "boxes" if any(is_box_row(split_off_use(row)[1]) for row in sample_cells(lines)) else "labels"
@@ -72,6 +72,11 @@ class VertexFormat(ManifestFormat):
             yield from gather_by_image(_csv_rows(lines, source.uri, with_boxes=True))
         else:
             yield from _csv_rows(lines, source.uri, with_boxes=False)
+
+
+def _is_json(lines: Sequence[str]) -> bool:
+    """Whether any line of a sample is an object with an image: the first one may be damaged."""
+    return any(line.lstrip().startswith("{") and '"imageGcsUri"' in line for line in lines)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -113,6 +118,10 @@ def _csv_row(cells: Sequence[str], origin: str, with_boxes: bool) -> Row | Rejec
     fields: dict[str, Any] = {"image": image}
     if split:
         fields["split"] = split
+    if not with_boxes and sum("." in cell and _is_number(cell) for cell in rest[2:]) > 1:
+        return rejected(
+            origin, "bad_row", "the line seems to have a box, but not uri, label and all its corners", image
+        )
     if not with_boxes:
         fields.update(_labels([cell.strip() for cell in rest[1:] if cell.strip()]))
         return Row(origin, fields)

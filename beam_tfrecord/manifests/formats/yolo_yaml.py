@@ -85,6 +85,8 @@ def read_yaml(
     parts = []
     for split in _SPLITS:
         places = value.get(split) or ()
+        if not isinstance(places, str | list | tuple):
+            raise ManifestError(f"{uri}: {split} is {places!r}, not a folder, a list of images, or several of them")
         for place in [places] if isinstance(places, str) else places:
             if not isinstance(place, str):
                 raise ManifestError(f"{uri}: {split} is {places!r}, not a folder, a list of images, or several of them")
