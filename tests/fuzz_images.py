@@ -10,6 +10,7 @@ import argparse
 import faulthandler
 import os
 import random
+import re
 import resource
 import struct
 import sys
@@ -237,6 +238,46 @@ MUTATIONS: tuple[Mutation, ...] = (
 )
 
 
+END_OF_JPEG = b"\xff\xd9"
+
+
+def closed_cuts(data: bytes, step: int) -> Iterator[bytes]:
+    """A JPEG cut at every marker behind the start of its first scan, in the middle of each, and after every ``step``
+    bytes, ended by an end marker: pixels are missing in all of them."""
+    first = data.index(b"\xff\xda") + 14
+    markers = [match.start() for match in re.finditer(rb"\xff[^\0]", data[:-2]) if match.start() > first]
+    places = {*markers, *(place + 1 for place in markers), *range(first, len(data) - 2, step), len(data) - 3}
+    for place in sorted(places):
+        yield data[:place] + END_OF_JPEG
+
+
+def cut_faults(count: int, seed: int) -> list[str]:
+    """What is stored of ``count`` JPEGs of random kinds that were cut and ended by an end marker."""
+    rng = random.Random(seed)
+    faults: list[str] = []
+    left = count
+    while left > 0:
+        pixels = samples.gradient(
+            rng.randrange(8, 90), rng.randrange(8, 90), rng.choice((1, 3)), seed=rng.randrange(99)
+        )
+        noise = np.random.default_rng(rng.randrange(2**32)).integers(-25, 25, pixels.shape)
+        pixels = np.clip(pixels.astype(int) + noise, 0, 255).astype(np.uint8)
+        options = {
+            "quality": rng.randrange(5, 100),
+            "progressive": rng.random() < 0.5,
+            "optimize": rng.random() < 0.5,
+            "subsampling": rng.randrange(3),
+            "restart_marker_blocks": rng.choice((0, 0, 1, 2, 7)),
+        }
+        cuts = list(closed_cuts(samples.save(pixels, "JPEG", **options), rng.randrange(20, 200)))[:left]
+        left -= len(cuts)
+        for cut_file in cuts:
+            end, _ = outcome(cut_file, rng.choice(POLICIES[:1] + POLICIES[2:]), 1)
+            if end != "truncated_image":
+                faults.append(f"a JPEG of {pixels.shape} {options} cut to {len(cut_file) - 2} bytes: {end}")
+    return faults
+
+
 @dataclass(frozen=True)
 class Mutant:
     """One damaged file, and how it came about."""
@@ -358,12 +399,14 @@ def main() -> int:
         arguments.keep.mkdir(parents=True, exist_ok=True)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     faults, ends = run(arguments.count, arguments.seed, arguments.keep)
+    faults += cut_faults(arguments.count, arguments.seed)
     more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
     if more > MORE_MEMORY:
         faults.append(f"took {more / 2**20:.0f} MiB more memory")
     for fault in faults:
         print(fault)
-    print(f"{arguments.count} mutants, {len(faults)} faults, {more / 2**20:.0f} MiB more; {dict(ends.most_common())}")
+    told = f"{arguments.count} mutants and closed cuts, {len(faults)} faults, {more / 2**20:.0f} MiB more"
+    print(f"{told}; {dict(ends.most_common())}")
     return 1 if faults else 0
 
 

@@ -69,11 +69,9 @@ def _jpeg(**options: object) -> bytes:
     return samples.save(rgb(), "JPEG", quality=90, **options)
 
 
-def _flipped_jpeg() -> bytes:
-    """A bit of the entropy-coded data flipped where the decoder notices, and decodes to the end all the same."""
-    data = bytearray(_jpeg(subsampling=0))
-    data[-40] ^= 0x10
-    return bytes(data)
+def _overfull_jpeg() -> bytes:
+    """Bytes too many in the coded data: the decoder notices, and has all pixels all the same."""
+    return _jpeg(subsampling=0, restart_marker_blocks=2).replace(b"\xff\xd1", b"more\xff\xd1")
 
 
 def _damaged_png() -> bytes:
@@ -130,7 +128,7 @@ KINDS: Mapping[str, Callable[[], bytes]] = MappingProxyType(
         "JPEG, ICC profile damaged": lambda: _jpeg(icc_profile=b"no profile at all"),
         "JPEG, several pictures (MPO)": lambda: samples.mpo([rgb(), gray().repeat(3, axis=2)]),
         "JPEG, data behind its end": lambda: _jpeg() + b"\0some more",
-        "JPEG, decoder complains": _flipped_jpeg,
+        "JPEG, decoder complains": _overfull_jpeg,
         "JPEG, lacks only its end marker": lambda: _jpeg()[:-2],
         "JPEG, cut": lambda: _jpeg()[:-60],
         # PNG

@@ -10,12 +10,13 @@ import math
 
 from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import ImageError
-from beam_tfrecord.images import jpeg
-from beam_tfrecord.images.decode import decode_jpeg, load_jpeg
+from beam_tfrecord.images import jpeg, jpeg_scans
+from beam_tfrecord.images.decode import decode_jpeg, refuse_cut
 from beam_tfrecord.images.notes import Notes
 from beam_tfrecord.images.render import CHANNELS, Origin, render
 from beam_tfrecord.images.resize import is_resized, is_unchanged, plan_frame
 from beam_tfrecord.images.safety import check_pixels, check_storable
+from beam_tfrecord.images.sniff import what_follows
 from beam_tfrecord.images.stored import StoredImage
 from beam_tfrecord.options.config import ImagePolicy
 
@@ -31,10 +32,14 @@ def convert_jpeg(data: bytes, policy: ImagePolicy) -> StoredImage:
         code = "truncated_image" if error.cut else "corrupt_image"
         raise ImageError(code, f"a damaged JPEG: {error}; fetch or export the file again") from None
     height, width, components = header.height, header.width, header.components
+    is_header_only = policy.validate == "header"
     check_pixels(width, height, policy.max_pixels)
     frame = plan_frame(width, height, header.orientation, policy)
     notes: Notes | None = None
-    if not data.endswith(jpeg.END) or header.is_mpo or header.exif_damaged or header.frame in jpeg.PROGRESSIVE:
+    # Of missing restart intervals libjpeg-turbo complains, where it looks at the scans and codes are Huffman's.
+    are_restarts_counted = header.restart_interval > 0 and (is_header_only or not header.is_common)
+    is_plain = jpeg_scans.is_one_whole_scan(data, header) and not header.is_mpo and not header.exif_damaged
+    if are_restarts_counted or not is_plain:
         notes = Notes()
         data = _settled(data, header, notes)
     is_kept = (
@@ -47,11 +52,11 @@ def convert_jpeg(data: bytes, policy: ImagePolicy) -> StoredImage:
     if not is_kept:
         return _changed(data, header, frame, policy, notes or Notes())
     check_storable("jpeg", width, height, components)
-    complaint = jpeg.header_complaint(data) if policy.validate == "header" else jpeg.complaint(data)
+    complaint = jpeg.header_complaint(data) if is_header_only else jpeg.complaint(data)
     if complaint is not None:
         notes = notes or Notes()
-        if complaint or policy.validate != "header":
-            _check_thoroughly(data, header, complaint)
+        if complaint or not is_header_only:
+            refuse_cut(data, header, complaint)
         _judge(complaint, policy, notes)
     if notes is None:
         return StoredImage(data, "jpeg", height, width, components, "uint8", frame, "jpeg")
@@ -69,15 +74,6 @@ def _changed(data: bytes, header: jpeg.JpegHeader, frame: PixelFrame, policy: Im
     return render(picture, frame, policy, notes, Origin("jpeg", is_lossy=True, is_subsampled=header.is_subsampled))
 
 
-def _check_thoroughly(data: bytes, header: jpeg.JpegHeader, complaint: str) -> None:
-    """Raises ImageError for an image that the quick look refused, unless Pillow and TensorFlow decode it all the
-    same."""
-    load_jpeg(data, header)
-    if jpeg.find_end(data, header.scan) is None:
-        # Pillow stops at the last pixel; TensorFlow reads on to the end marker, and fails.
-        raise ImageError("truncated_image", f"a damaged JPEG: {complaint or 'it has no end marker'}")
-
-
 def _judge(complaint: str | None, policy: ImagePolicy, notes: Notes) -> None:
     """What becomes of an image that decodes, but not without a remark of the decoder."""
     if not complaint:
@@ -93,25 +89,27 @@ def _settled(data: bytes, header: jpeg.JpegHeader, notes: Notes) -> bytes:
         notes.warn(
             "exif_damaged", f"the EXIF data cannot be read ({header.exif_damaged}); the image is taken as upright"
         )
-    scans = jpeg.too_many_scans(data, header)
+    found = jpeg_scans.read_scans(data, header)
+    scans = jpeg_scans.too_many_scans(found, header)
     if scans:
         raise ImageError("corrupt_image", f"a progressive JPEG of {scans} scans, made to keep decoders busy")
-    if header.is_mpo:
-        end = jpeg.find_end(data, header.scan)
-        if end is not None and data.find(b"\xff\xd8\xff", end) >= 0:
-            notes.change("first_frame")
-            return jpeg.without_picture_index(data[:end], header.scan)
-    if data.endswith(jpeg.END):
-        return data
-    end = jpeg.find_end(data, header.scan)
-    if end is not None:
-        notes.warn("trailing_data", f"{len(data) - end:,} bytes follow the end of the image")
-        return data
-    repaired = data + jpeg.END
-    if jpeg.complaint(repaired) is not None or not jpeg.has_all_scans(repaired, header):
-        raise ImageError("truncated_image", "a JPEG that ends before its last pixel; fetch or export the file again")
-    notes.change("repaired")
-    return repaired
+    missing = jpeg_scans.missing_scans(found, header) or jpeg_scans.missing_restarts(data, found, header)
+    if missing:
+        raise ImageError("truncated_image", f"a JPEG that was cut: {missing}; fetch or export the file again")
+    end = found.end
+    if end is None:
+        repaired = data + jpeg.END
+        if jpeg.complaint(repaired) is not None:
+            told = "a JPEG that ends before its last pixel; fetch or export the file again"
+            raise ImageError("truncated_image", told)
+        notes.change("repaired")
+        return repaired
+    if header.is_mpo and data.find(b"\xff\xd8\xff", end) >= 0:
+        notes.change("first_frame")
+        return jpeg.without_picture_index(data[:end], header.scan)
+    if end < len(data):
+        notes.warn("trailing_data", what_follows(data, end))
+    return data
 
 
 def _least_size(frame: PixelFrame) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from beam_tfrecord.images.png_pixels import check_pixel_data, has_wide_window
 from beam_tfrecord.images.render import CHANNELS, Origin, render
 from beam_tfrecord.images.resize import is_unchanged, plan_frame
 from beam_tfrecord.images.safety import check_pixels, check_storable
+from beam_tfrecord.images.sniff import what_follows
 from beam_tfrecord.images.stored import StoredImage
 from beam_tfrecord.options.config import ImagePolicy
 
@@ -63,7 +64,7 @@ def _kept(data: bytes, file: png.PngFile, frame: PixelFrame, notes: Notes) -> St
         notes.change("repaired")
         data = png.with_end(data)
     elif file.end < len(data):
-        notes.warn("trailing_data", f"{len(data) - file.end:,} bytes follow the end of the image")
+        notes.warn("trailing_data", what_follows(data, file.end))
     return StoredImage(
         data,
         "png",

@@ -1,4 +1,4 @@
-"""JPEG files seen as markers (ITU-T T.81 Annex B): the header, the end, and whether the scans decode.
+"""JPEG files seen as markers (ITU-T T.81 Annex B): the header, and whether the scans decode.
 
 Only bytes are looked at here, and the entropy-coded data goes through libjpeg-turbo (simplejpeg), which releases the
 GIL.
@@ -7,8 +7,6 @@ GIL.
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import simplejpeg
@@ -26,15 +24,8 @@ _ICC = b"ICC_PROFILE\0"
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 # Baseline, extended and progressive DCT with Huffman codes: what every decoder reads.
 COMMON_FRAMES = frozenset({0xC0, 0xC1, 0xC2})
+ARITHMETIC = frozenset({0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
 PROGRESSIVE = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
-# Scans that a progressive image may have. Each costs a pass over all coefficients: without a limit a small file keeps
-# a decoder busy for hours. Common encoders write 10; one per coefficient and component would be 192.
-MAX_SCANS = 500
-MAX_SCAN_PIXELS = 10**10
-
-# The end of entropy-coded data: a marker that is neither a stuffed zero, nor a restart, nor a fill byte.
-_MARKER = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
-
 # Not complaints of the decoder about the data, but of simplejpeg about what it can do.
 _LIMITS = ("subsampling level", "Unsupported", "colorspace")
 
@@ -47,6 +38,7 @@ class JpegHeader(NamedTuple):
     multi-picture index is there. scan: offset of the first scan's marker. is_subsampled: the colour has half the
     resolution of the brightness, both ways (4:2:0). component_ids: the names that scans use for the components.
     samplings: of each component, how many samples a unit has across (upper four bits) and down (lower ones).
+    restart_interval: units between two restart markers of the first scan; 0 when there are none.
     """
 
     height: int
@@ -61,6 +53,7 @@ class JpegHeader(NamedTuple):
     is_subsampled: bool
     component_ids: bytes
     samplings: bytes
+    restart_interval: int
 
     @property
     def is_evenly_sampled(self) -> bool:
@@ -86,6 +79,7 @@ def read_header(data: bytes) -> JpegHeader:
     position = 2
     frame = exif = xmp = None
     is_mpo = False
+    restart_interval = 0
     try:
         while True:
             if data[position] != 0xFF:
@@ -114,6 +108,8 @@ def read_header(data: bytes) -> JpegHeader:
                     xmp = data[position + 4 : position + 2 + length]
             elif marker == 0xE2:
                 is_mpo = is_mpo or data.startswith(_MPF, position + 4)
+            elif marker == 0xDD:
+                restart_interval = data[position + 4] << 8 | data[position + 5]
             position += 2 + length
     except (IndexError, ValueError) as error:
         if isinstance(error, JpegError):
@@ -143,6 +139,7 @@ def read_header(data: bytes) -> JpegHeader:
         data[frame + 5] == 3 and (data[frame + 7], data[frame + 10], data[frame + 13]) == (0x22, 0x11, 0x11),
         data[frame + 6 : frame + 6 + 3 * data[frame + 5] : 3],
         data[frame + 7 : frame + 6 + 3 * data[frame + 5] : 3],
+        restart_interval,
     )
 
 
@@ -150,55 +147,6 @@ def read_header(data: bytes) -> JpegHeader:
 def _are_even(samplings: bytes) -> bool:
     across, down = [sampling >> 4 for sampling in samplings], [sampling & 15 for sampling in samplings]
     return all(sides and min(sides) and not any(max(sides) % side for side in sides) for sides in (across, down))
-
-
-def too_many_scans(data: bytes, header: JpegHeader) -> int:
-    """How many scans a progressive JPEG has that would keep a decoder busy for too long; 0 for all others."""
-    if header.frame not in PROGRESSIVE:
-        return 0
-    scans = data.count(b"\xff\xda")
-    return scans if scans > MAX_SCANS or scans * header.width * header.height > MAX_SCAN_PIXELS else 0
-
-
-def find_end(data: bytes, scan: int) -> int | None:
-    """Offset behind the end marker of the picture whose first scan's marker is at ``scan``; None without an end
-    marker."""
-    for position in _markers_from(data, scan):
-        if data[position + 1] == 0xD9:
-            return position + 2
-    return None
-
-
-def has_all_scans(data: bytes, header: JpegHeader) -> bool:
-    """Whether a progressive JPEG holds every coefficient of every component to its last bit; True for others.
-
-    A file that was cut between two scans decodes without a remark, to a blurred picture (T.81 G.1.1.1: Ss, Se and Al of
-    each scan).
-    """
-    if header.frame not in PROGRESSIVE:
-        return True
-    missing = {component: set(range(64)) for component in header.component_ids}
-    for position in _markers_from(data, header.scan):
-        if data[position + 1] == 0xDA and position + 5 < len(data):
-            count = data[position + 4]
-            spectrum = data[position + 5 + 2 * count : position + 8 + 2 * count]
-            if len(spectrum) == 3 and not spectrum[2] & 0x0F:
-                first, last = spectrum[:2]
-                for component in data[position + 5 : position + 5 + 2 * count : 2]:
-                    missing.get(component, set()).difference_update(range(first, last + 1))
-    return not any(missing.values())
-
-
-def _markers_from(data: bytes, scan: int) -> Iterator[int]:
-    """Offsets of the markers from the first scan's on, entropy-coded data and contents of segments passed over."""
-    position = scan
-    while position + 1 < len(data):
-        yield position
-        length = int.from_bytes(data[position + 2 : position + 4], "big")
-        match = _MARKER.search(data, position + 2 + length)
-        if match is None:
-            return
-        position = match.start()
 
 
 def without_picture_index(data: bytes, scan: int) -> bytes:

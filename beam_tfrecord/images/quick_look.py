@@ -9,7 +9,7 @@ are not quite right, rare kinds that decoders differ on, other formats.
 from __future__ import annotations
 
 from beam_tfrecord.errors import ImageError
-from beam_tfrecord.images import jpeg, png
+from beam_tfrecord.images import jpeg, jpeg_scans, png
 from beam_tfrecord.images.png_pixels import check_pixel_data, has_wide_window
 from beam_tfrecord.images.safety import check_pixels, check_storable
 
@@ -40,12 +40,20 @@ def _size_of_jpeg(data: bytes, max_pixels: int) -> Size | None:
         header.is_common
         and header.is_evenly_sampled
         and (components == 3 or components == 1)
-        and data.endswith(jpeg.END)
         and not header.is_mpo
         and not header.exif_damaged
-        and not jpeg.too_many_scans(data, header)
+        and (jpeg_scans.is_one_whole_scan(data, header) or _has_all_scans(data, header))
     )
     return (height, width, components) if is_plain and jpeg.complaint(data) is None else None
+
+
+def _has_all_scans(data: bytes, header: jpeg.JpegHeader) -> bool:
+    found = jpeg_scans.read_scans(data, header)
+    return (
+        found.end == len(data)
+        and not jpeg_scans.too_many_scans(found, header)
+        and not jpeg_scans.missing_scans(found, header)
+    )
 
 
 def _size_of_png(data: bytes, max_pixels: int) -> Size | None:

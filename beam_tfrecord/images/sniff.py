@@ -136,6 +136,8 @@ def sniff(data: bytes) -> str:
     return _text(data)
 
 
+_LOOKED_AT = 2**16  # bytes behind the end of a picture
+
 # Sizes of the header that follows a BMP file header: OS/2 1.x, OS/2 2.x, and Windows versions 3 to 5.
 _BMP_HEADER_SIZES = frozenset(size.to_bytes(4, "little") for size in (12, 16, 40, 52, 56, 64, 108, 124))
 
@@ -143,6 +145,15 @@ _BMP_HEADER_SIZES = frozenset(size.to_bytes(4, "little") for size in (12, 16, 40
 def describe(kind: str) -> str:
     """The kind in words, for messages: ``a zip archive``, ``WebP``, ``TIFF``."""
     return _DESCRIPTIONS.get(kind, kind.upper())
+
+
+def what_follows(data: bytes, end: int) -> str:
+    """In words, what lies behind the end of a picture; another picture is called one."""
+    told = f"{len(data) - end:,} bytes follow the end of the image"
+    kind = sniff(data[end : end + _LOOKED_AT].lstrip(b"\0\r\n "))
+    if kind in NOT_IMAGES:
+        return told
+    return f"{told}, and begin as another picture ({describe(kind)}), which is not used: give it a file of its own"
 
 
 def _iso_media(data: bytes) -> str:

@@ -9,7 +9,7 @@ import pytest
 from beam_tfrecord.annotations import box_rules
 from beam_tfrecord.conversion.planning import block_reading, helped_reading, survey
 from beam_tfrecord.conversion.writing import crew
-from beam_tfrecord.images import jpeg, safety
+from beam_tfrecord.images import jpeg_scans, safety
 from beam_tfrecord.options.config import ImagePolicy, OutputConfig, RunConfig, ShardConfig
 from beam_tfrecord.publishing import repeated_hashes
 from beam_tfrecord.reading import loader
@@ -30,7 +30,7 @@ SAID = [
     ("docs/images.md", "sides above {:,}, and PNG", [safety._JPEG_MAX_SIDE]),
     ("docs/images.md", "sides above {:,}, whatever", [safety._PNG_MAX_SIDE]),
     ("docs/images.md", "({} megapixels in colour)", [safety._MAX_AREA // 3 // 10**6]),
-    ("docs/images.md", "may have {} scans, and scans times pixels may not pass 10¹⁰", [jpeg.MAX_SCANS]),
+    ("docs/images.md", "may have {} scans, and scans times pixels may not pass 10¹⁰", [jpeg_scans.MAX_SCANS]),
     ("docs/clusters.md", "{} where each read waits for an object store", [crew.REMOTE_THREADS]),
     ("docs/clusters.md", "from {:,} rows of a manifest on", [helped_reading.HELPED_ITEMS]),
     (
@@ -72,7 +72,7 @@ def test_the_number_is_that_of_the_code(page: str, said: str, numbers: list[floa
 
 def test_limits_that_are_told_in_words() -> None:
     assert safety._MAX_AREA == 2**29
-    assert jpeg.MAX_SCAN_PIXELS == 10**10
+    assert jpeg_scans.MAX_SCAN_PIXELS == 10**10
     assert gcs_login._METADATA_PROBE_SECONDS == 1.0
     assert (box_rules.ROUNDING_PIXELS, box_rules.FLOAT_PIXELS) == (1, 0.01)
     assert pytest.approx(25.3, abs=0.01) == 2 * (1000 * 0.2 * 0.8) ** 0.5  # standard deviations of the draws

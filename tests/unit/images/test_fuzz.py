@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fuzz_images import MUTATIONS, mutants, run, seeds
+from tests.fuzz_images import MUTATIONS, cut_faults, mutants, run, seeds
 
 
 def test_nothing_crashes_hangs_or_is_stored_that_tensorflow_does_not_decode_as_stated() -> None:
@@ -18,3 +18,8 @@ def test_mutants_are_the_same_for_the_same_seed() -> None:
     assert first == second
     assert {name for name, _ in first} <= set(seeds())
     assert {m.mutation for m in mutants(500, seed=5)} == {mutation.__name__ for mutation in MUTATIONS}
+
+
+def test_no_jpeg_that_was_cut_and_ended_by_an_end_marker_is_stored() -> None:
+    faults = cut_faults(2000, seed=3)
+    assert not faults, "\n".join(faults[:5])
