@@ -106,7 +106,9 @@ REJECT_CODES: Mapping[str, Explanation] = MappingProxyType(
             "The bytes are an image of a format that cannot be decoded here.",
             "Install the decoder that the message names, or convert the file.",
         ),
-        "truncated_image": Explanation("The image ends before its last pixel.", "Fetch or export the file again."),
+        "truncated_image": Explanation(
+            "The image ends before its last pixel, or lacks scans of all of them.", "Fetch or export the file again."
+        ),
         "corrupt_image": Explanation("The image does not decode.", "Fetch or export the file again."),
         "too_many_pixels": Explanation(
             "The image has more pixels than --max_pixels allows.",
@@ -176,7 +178,9 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
             "Convert the image to sRGB, or to 8 bits.",
         ),
         "decoder_warning": Explanation("The decoder complained but produced all pixels.", "Look at the image."),
-        "trailing_data": Explanation("Bytes follow the end of the image.", "None needed."),
+        "trailing_data": Explanation(
+            "Bytes follow the end of the image.", "None needed; give a second picture a file of its own."
+        ),
         "size_mismatch": Explanation(
             "The annotation states another image size than the image has; the image wins.",
             "Correct the annotation.",
