@@ -115,7 +115,7 @@ def _put_features(pieces: list[bytes], features: Mapping[str, Feature]) -> int:
             value = values[0]
             if dtype == "bytes" and type(value) is bytes:
                 size = len(value)
-                head = _bytes_head(key, size)
+                head = bytes_head(key, size)
                 pieces.append(head)
                 pieces.append(value)
                 total += len(head) + size
@@ -223,11 +223,26 @@ def _entry_head(key: str, kind: bytes, size: int) -> bytes:
     return _FIELD_1 + _varint(len(value_head) + size) + value_head
 
 
-@functools.lru_cache(maxsize=4096)
-def _bytes_head(key: str, size: int) -> bytes:
+@functools.lru_cache(maxsize=1 << 14)  # images of one collection have some thousand sizes
+def bytes_head(key: str, size: int) -> bytes:
     """All that stands before the bytes of an entry of Features that holds one byte string of that size."""
-    value_head = _field_head(size)
-    return _entry_head(key, _FIELD_1, len(value_head) + size) + value_head
+    value_head = _FIELD_1 + _varint(size)
+    feature_head = _FIELD_1 + _varint(len(value_head) + size)
+    size += len(value_head) + len(feature_head)
+    head = _key_field(key) + _FIELD_2 + _varint(size)
+    return b"".join((_FIELD_1, _varint(len(head) + size), head, feature_head, value_head))
+
+
+def feature_entry(key: str, feature: Feature) -> bytes:
+    """A whole entry of Features; values and errors as for :func:`encode_example`."""
+    pieces: list[bytes] = []
+    _put_features(pieces, {key: feature})
+    return b"".join(pieces)
+
+
+def example_head(size: int) -> bytes:
+    """All that stands before entries of Features, ``size`` bytes together, in a tf.train.Example."""
+    return _FIELD_1 + _varint(size)
 
 
 @functools.lru_cache(maxsize=4096)

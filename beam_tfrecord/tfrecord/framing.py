@@ -75,13 +75,13 @@ def mask(crc: int) -> int:
 
 def masked_crc32c(data: bytes) -> int:
     """The masked crc32c of some bytes."""
-    return mask(google_crc32c.value(data))
+    crc: int = google_crc32c.value(data)
+    return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
 
 
 def make_header(length: int) -> bytes:
     """The twelve bytes before a record of ``length`` bytes."""
-    size = _LENGTH.pack(length)
-    return size + _CHECKSUM.pack(masked_crc32c(size))
+    return _HEADER.pack(length, masked_crc32c(_LENGTH.pack(length)))
 
 
 def make_footer(data: bytes) -> bytes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import BinaryIO
 
 import google_crc32c
 
 from beam_tfrecord.tfrecord.compression import make_compressor
-from beam_tfrecord.tfrecord.framing import FRAME_SIZE, make_footer, make_header
+from beam_tfrecord.tfrecord.framing import FOOTER_SIZE, FRAME_SIZE, make_footer, make_header
 
 # Small pieces are gathered up to this size before they are written.
 _BUFFER_SIZE = 1 << 20
@@ -49,25 +50,32 @@ class RecordWriter:
         Returns where its frame starts and the size of frame and data: a line of an index file. In a compressed file
         both count decompressed bytes.
         """
+        return self.append_all((record,))[0]
+
+    def append_all(self, records: Sequence[bytes]) -> list[tuple[int, int]]:
+        """Add records; what :meth:`append` returns of each."""
         if self._is_finished:
             raise ValueError("the writer is finished: no record can follow")
-        size = len(record)
         offset = self.payload_bytes + self.num_records * FRAME_SIZE
-        header, footer = make_header(size), make_footer(record)
-        if size >= _LARGE:
-            self._pieces.append(header)
-            self._flush()
-            self._emit(record)
-            self._pieces.append(footer)
-            self._pieces_size = len(footer)
-        else:
-            self._pieces += (header, record, footer)
-            self._pieces_size += size + FRAME_SIZE
-        if self._pieces_size >= _BUFFER_SIZE:
-            self._flush()
-        self.num_records += 1
-        self.payload_bytes += size
-        return offset, size + FRAME_SIZE
+        places = []
+        for record in records:
+            size = len(record)
+            if size >= _LARGE:
+                self._pieces.append(make_header(size))
+                self._flush()
+                self._emit(record)
+                self._pieces.append(make_footer(record))
+                self._pieces_size = FOOTER_SIZE
+            else:
+                self._pieces += (make_header(size), record, make_footer(record))
+                self._pieces_size += size + FRAME_SIZE
+                if self._pieces_size >= _BUFFER_SIZE:
+                    self._flush()
+            places.append((offset, size + FRAME_SIZE))
+            offset += size + FRAME_SIZE
+            self.payload_bytes += size
+        self.num_records += len(places)
+        return places
 
     def finish(self) -> None:
         """Write what is gathered and the end of the compressed stream. Calling it again does nothing."""

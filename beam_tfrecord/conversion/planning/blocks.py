@@ -49,11 +49,17 @@ def pack_entry(entry: Entry | RejectedRow) -> bytes:
 
 def unpack_entry(payload: bytes) -> Entry | RejectedRow:
     """The entry in a payload made by :func:`pack_entry`."""
-    found = pickle.loads(payload)
+    found = unpack_fields(payload)
     if isinstance(found, RejectedRow):
         return found
-    annotations = {name: KINDS[name].unpack(packed) for name, packed in found[_ANNOTATIONS].items()}
-    return Entry._make((*found[:_ANNOTATIONS], annotations, *found[_ANNOTATIONS + 1 :]))
+    annotations = {name: KINDS[name].unpack(packed) for name, packed in found.annotations.items()}
+    return found._replace(annotations=annotations)
+
+
+def unpack_fields(payload: bytes) -> Entry | RejectedRow:
+    """The entry in a payload made by :func:`pack_entry`, its annotations as they are packed."""
+    found = pickle.loads(payload)
+    return found if isinstance(found, RejectedRow) else Entry._make(found)
 
 
 def pack_block(items: Iterable[BlockItem]) -> bytes:

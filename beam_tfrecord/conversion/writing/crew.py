@@ -12,17 +12,13 @@ from dataclasses import dataclass, replace
 
 from beam_tfrecord.annotations import kinds_of_modules
 from beam_tfrecord.conversion.helpers import MOST_PROCESSES, Tell, available_cores
-from beam_tfrecord.conversion.planning.arranging import Placed
 from beam_tfrecord.conversion.planning.blocks import unpack_block
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
-from beam_tfrecord.conversion.shared_work import Crew, HelperPool
+from beam_tfrecord.conversion.shared_work import Crew
 from beam_tfrecord.conversion.writing.progress import NO_ITEMS, PROGRESS, ItemCounts
 from beam_tfrecord.conversion.writing.shards import (
-    Done,
-    EncodeItems,
     ProgressSink,
     ShardWriter,
-    encoding_pool,
     has_latency,
 )
 from beam_tfrecord.conversion.writing.timing import WorkTimes
@@ -86,9 +82,8 @@ class WriteShard:
         task: ShardTask,
         pool: ThreadPoolExecutor,
         progress: ProgressSink,
-        encoders: HelperPool[list[Placed], Done] | None = None,
     ) -> WrittenShard:
-        """Write the shard with the threads of a pool. encoders: helpers that make records of it."""
+        """Write the shard with the threads of a pool."""
         writer = ShardWriter(
             self.config,
             self.plan,
@@ -97,7 +92,6 @@ class WriteShard:
             self.threads,
             progress,
             shares_cores=self.shares_cores,
-            helpers=encoders,
         )
         items = (item for block in task.blocks for item in unpack_block(block))
         return WrittenShard(writer.write(task.split, task.index, items), writer.times)
@@ -124,12 +118,8 @@ class ShardCrew:
 
     def __init__(self, work: WriteShard, helpers: int, progress: ProgressSink) -> None:
         self._pool = ThreadPoolExecutor(work.threads, thread_name_prefix="read-ahead")
-        self._encoders: HelperPool[list[Placed], Done] | None = None
-        if helpers and not is_even(work.plan, helpers + 1):
-            self._encoders = encoding_pool(EncodeItems(work.config, work.plan, work.storage), helpers)
-            helpers = 0
         self._crew: Crew[ShardTask, WrittenShard] = Crew(
-            work, lambda task: work.write(task, self._pool, progress, self._encoders), helpers, PROGRESS.add
+            work, lambda task: work.write(task, self._pool, progress), helpers, PROGRESS.add
         )
 
     def write(self, task: ShardTask) -> Iterator[WrittenShard]:
@@ -139,15 +129,11 @@ class ShardCrew:
     def finish(self) -> Iterator[WrittenShard]:
         """All that is not finished yet."""
         yield from self._crew.finish()
-        if self._encoders is not None:
-            self._encoders.finish()
 
     def close(self) -> None:
         """End threads and helpers, whatever they are doing."""
         self._pool.shutdown(cancel_futures=True)
         self._crew.close()
-        if self._encoders is not None:
-            self._encoders.close()
 
 
 def threads_for(config: ConvertConfig, plan: DatasetPlan) -> int:

@@ -47,12 +47,18 @@ def image_feature_names(schema: Schema) -> tuple[str, ...]:
     return tuple(name for name in (RAW_NAMES if schema.raw else ENCODED_NAMES) if name in schema.keys)
 
 
+def shared_features(schema: Schema, kind: ImageKind) -> dict[str, Feature]:
+    """The features, by key, that all images of a kind share."""
+    names = image_feature_names(schema)
+    return {schema.keys[name]: _SHARED_MAKERS[name](kind) for name in names if name in _SHARED_MAKERS}
+
+
 class ImageFeatures:
     """Makes the features of stored images under one schema; what depends on the schema alone is looked up once."""
 
     def __init__(self, schema: Schema) -> None:
         names = image_feature_names(schema)
-        self._shared = [(schema.keys[name], _SHARED_MAKERS[name]) for name in names if name in _SHARED_MAKERS]
+        self._schema = schema
         self._own = [(schema.keys[name], _OWN_MAKERS[name]) for name in names if name in _OWN_MAKERS]
         self._of_kind: dict[ImageKind, dict[str, Feature]] = {}
 
@@ -61,7 +67,7 @@ class ImageFeatures:
         kind = ImageKind(image.format, image.height, image.width, image.channels, image.dtype)
         shared = self._of_kind.get(kind)
         if shared is None:
-            shared = {key: make(kind) for key, make in self._shared}
+            shared = shared_features(self._schema, kind)
             if len(self._of_kind) < _KINDS_KEPT:
                 self._of_kind[kind] = shared
         features = shared.copy()

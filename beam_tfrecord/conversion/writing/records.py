@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from beam_tfrecord.annotations import KINDS, kinds_of
-from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Placement, Schema
+from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Placement, Schema, Vocabulary
 from beam_tfrecord.annotations.orientation import annotation_is_upright
 from beam_tfrecord.conversion.writing.image_features import ImageFeatures, digest_of, image_format, image_specs
 from beam_tfrecord.conversion.writing.statistics import ImageFacts
@@ -219,17 +219,20 @@ class RecordEncoder:
         return placed
 
     def _check_labels(self, annotations: Mapping[str, Any], notes: _Notes) -> None:
-        vocabulary = self.schema.vocabulary
         for name, value in annotations.items():
-            if value is None:
-                continue
-            for label in KINDS[name].labels(value):
-                if label not in vocabulary:
-                    raise RowError(
-                        "unknown_label",
-                        f"the label {label!r} is not in the vocabulary{nearest(label, vocabulary.names)}",
-                    )
-                notes.labels.append(label)
+            if value is not None:
+                labels = tuple(KINDS[name].labels(value))
+                check_labels(labels, self.schema.vocabulary)
+                notes.labels += labels
+
+
+def check_labels(labels: Iterable[str], vocabulary: Vocabulary) -> None:
+    """Raise RowError for a label that the vocabulary has not."""
+    for label in labels:
+        if label not in vocabulary:
+            raise RowError(
+                "unknown_label", f"the label {label!r} is not in the vocabulary{nearest(label, vocabulary.names)}"
+            )
 
 
 def _content(digests: Sequence[str]) -> bytes:

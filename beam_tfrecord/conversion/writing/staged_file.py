@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import NamedTuple
 
-from beam_tfrecord.conversion.planning.arranging import Placed
 from beam_tfrecord.conversion.writing.attempt_files import AttemptFiles
-from beam_tfrecord.conversion.writing.records import EncodedRecord
+from beam_tfrecord.conversion.writing.batches import EncodedBatch
 from beam_tfrecord.conversion.writing.staging import StagedShard
-from beam_tfrecord.conversion.writing.statistics import ShardStatistics
+from beam_tfrecord.conversion.writing.statistics import Place, ShardStatistics
 from beam_tfrecord.core.elements import Finding, ShardInfo
 from beam_tfrecord.datasets.metadata import finding_line
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage, public_uri
 from beam_tfrecord.tfrecord import RecordWriter
-
-
-class Outcome(NamedTuple):
-    """What became of one item: a record or a reject."""
-
-    placed: Placed
-    origin: str
-    uri: str
-    source_rows: int
-    record: EncodedRecord | None
-    reject: Finding | None
 
 
 @dataclass
@@ -71,47 +59,41 @@ class StagedShardFile:
         if kind is not None:
             self._files.abandon(kind, error, traceback)
 
-    def add(self, outcome: Outcome) -> None:
-        """Append the record or the reject of an item."""
-        placed, origin, uri, source_rows, record, reject = outcome
-        self._rows += 1
-        self._source_rows += source_rows
-        self._by_input[placed.source] += 1
-        if record is None:
-            assert reject is not None
+    def add(self, batch: EncodedBatch) -> None:
+        """Append the records and the rejects of some items."""
+        self._rows += len(batch.sources)
+        self._source_rows += batch.source_rows
+        self._by_input.update(batch.sources)
+        for reject in batch.rejects:
             self._counts["rejected"][reject.code] += 1
             self._tell(self.staged.rejects, reject)
+        if not batch.records:
             return
-        self._records += 1
-        offset, size = self._append(record.data) if self.keeps_records else (0, 0)
-        self.statistics.add(record.facts, record.labels, offset, size)
-        self._line(self.staged.items, item_line(record.content, origin, public_uri(uri)))
-        for warning in (*placed.warnings, *record.warnings):
-            self._counts["warnings"][warning.code] += 1
-            self.statistics.note("warnings", warning.code)
-            self._tell(self.staged.warnings, warning)
-        for reason in record.changed:
-            self._counts["changed"][reason] += 1
-            self.statistics.note("changed", reason)
-        # One value nearly always: Counter.update would take longer to begin.
-        counts = self._counts["classes"]
-        for label in record.labels:
-            counts[label] += 1
-        counts = self._counts["formats"]
-        for image_format in record.image_formats:
-            counts[image_format] += 1
-        counts = self._counts["exceptions"]
-        for exception in record.exceptions:
-            counts[exception] += 1
-        self._bytes_read += record.bytes_read
+        self._records += len(batch.records)
+        places = self._append(batch.records) if self.keeps_records else [(0, 0)] * len(batch.records)
+        first = self.statistics.add_all(batch.facts, batch.labels, places, batch.pictures)
+        self._line(self.staged.items, "".join(batch.lines))
+        for remark in batch.remarks:
+            place = Place(first + remark.number, *places[remark.number])
+            for warning in remark.warnings:
+                self._counts["warnings"][warning.code] += 1
+                self.statistics.note_at(place, "warnings", warning.code)
+                self._tell(self.staged.warnings, warning)
+            for reason in remark.changed:
+                self._counts["changed"][reason] += 1
+                self.statistics.note_at(place, "changed", reason)
+        self._counts["classes"].update(itertools.chain.from_iterable(batch.labels))
+        self._counts["formats"].update(batch.formats)
+        self._counts["exceptions"].update(batch.exceptions)
+        self._bytes_read += batch.bytes_read
 
-    def _append(self, data: bytes) -> tuple[int, int]:
+    def _append(self, records: Sequence[bytes]) -> list[tuple[int, int]]:
         if self._writer is None:
             self._writer = RecordWriter(self._files.file(self.staged.records), self.config.shards.compression)
-        offset, size = self._writer.append(data)
+        places = self._writer.append_all(records)
         if self.config.output.index:
-            self._line(self.staged.index_file, f"{offset} {size}\n")
-        return offset, size
+            self._line(self.staged.index_file, "".join([f"{offset} {size}\n" for offset, size in places]))
+        return places
 
     def finish(self, split: str, index: int, fingerprint: str) -> ShardInfo:
         """Close the files, give them their staged names and tell what they hold."""
@@ -141,12 +123,3 @@ class StagedShardFile:
 
     def _tell(self, name: str, finding: Finding) -> None:
         self._line(name, finding_line(replace(finding, uri=public_uri(finding.uri))))
-
-
-def item_line(content: bytes, origin: str, uri: str) -> str:
-    """A line of the items sidecar: content hash (sixteen hex digits, or none), origin and uri, separated by tabs."""
-    line = f"{content.hex()}\t{origin}\t{uri}\n"
-    if line.count("\t") == 2 and line.count("\n") == 1:
-        return line
-    clean: Callable[[str], str] = lambda text: text.replace("\t", " ").replace("\n", " ")  # noqa: E731
-    return f"{content.hex()}\t{clean(origin)}\t{clean(uri)}\n"

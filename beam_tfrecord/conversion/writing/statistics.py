@@ -100,40 +100,57 @@ class ShardStatistics:
         self._most = samples_per_class(len(self._classes))
         self._unlabelled: list[Place] = []
         self._notes: dict[str, dict[str, list[Place]]] = {"changed": {}, "warnings": {}}
-        self._record = -1
-        self._offset = self._size = 0
+        self._next = 0
+        self._last = Place(-1, 0, 0)
 
     def add(self, images: Sequence[ImageFacts], labels: Sequence[str], offset: int, size: int) -> None:
         """Take in the next record, which lies at that place."""
-        self._record += 1
-        self._offset = offset
-        self._size = size
+        self.add_all(images, (labels,), ((offset, size),), (len(images),))
+
+    def add_all(
+        self,
+        images: Sequence[ImageFacts],
+        labels: Sequence[Sequence[str]],
+        places: Sequence[tuple[int, int]],
+        pictures: Sequence[int],
+    ) -> int:
+        """Take in the next records; gives the number of the first of them.
+
+        labels, places (offset and size): of each. images: of all of them, one after the other. pictures: how many of
+        these each record has; may be empty where each has one.
+        """
+        first = self._next
+        self._next += len(labels)
+        self._last = Place(self._next - 1, *places[-1])
         self._pending += images
         if len(self._pending) >= _PENDING:
             self._fold()
         if self._frames is not None:
-            self._frames[len(images)] += 1
-        if not labels:
-            if len(self._unlabelled) < MAX_SAMPLES:
-                self._unlabelled.append(self._place)
-        elif self._wanted:
-            self._sample(labels)
+            self._frames.update(pictures)
+        if self._wanted or not all(labels):
+            for number, (names, place) in enumerate(zip(labels, places, strict=True), start=first):
+                if not names:
+                    if len(self._unlabelled) < MAX_SAMPLES:
+                        self._unlabelled.append(Place(number, *place))
+                elif self._wanted:
+                    self._sample(names, Place(number, *place))
+        return first
 
     def note(self, group: str, name: str) -> None:
         """Say of the record that was added last what was changed (group ``changed``) or warned about (``warnings``)."""
+        self.note_at(self._last, group, name)
+
+    def note_at(self, place: Place, group: str, name: str) -> None:
+        """The same of the record at some place; in the order of records."""
         places = self._notes[group].setdefault(name, [])
-        if len(places) < SAMPLES_PER_NOTE and self._place not in places:
-            places.append(self._place)
+        if len(places) < SAMPLES_PER_NOTE and place not in places:
+            places.append(place)
 
-    @property
-    def _place(self) -> Place:
-        return Place(self._record, self._offset, self._size)
-
-    def _sample(self, labels: Iterable[str]) -> None:
+    def _sample(self, labels: Iterable[str], place: Place) -> None:
         for label in labels:
             places = self._wanted.get(label)
-            if places is not None and self._place not in places:
-                places.append(self._place)
+            if places is not None and place not in places:
+                places.append(place)
                 if len(places) == self._most:
                     del self._wanted[label]
 

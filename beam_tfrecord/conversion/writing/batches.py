@@ -1,0 +1,237 @@
+"""From items in their places to records, some at a time: what became of them, in columns."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from beam_tfrecord.annotations.base import Schema
+from beam_tfrecord.conversion.planning.arranging import Placed
+from beam_tfrecord.conversion.planning.blocks import unpack_entry, unpack_fields
+from beam_tfrecord.conversion.writing.image_features import image_format
+from beam_tfrecord.conversion.writing.plain_records import PlainRecords, is_plain
+from beam_tfrecord.conversion.writing.records import STAGE, Read, RecordEncoder
+from beam_tfrecord.conversion.writing.statistics import ImageFacts
+from beam_tfrecord.conversion.writing.timing import WorkTimes
+from beam_tfrecord.core.elements import Entry, Finding, RejectedRow
+from beam_tfrecord.errors import ElementError
+from beam_tfrecord.images import convert_image
+from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.options.config import ConvertConfig
+from beam_tfrecord.storage import public_uri
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What is told of a record beside itself. number: of the record in its batch."""
+
+    number: int
+    warnings: tuple[Finding, ...]
+    changed: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class EncodedBatch:
+    """What became of some items, in their order.
+
+    sources: number of the input of each item. source_rows: of all items. records: serialized; and of each of them, in
+    the same order, lines: of the items sidecar, and labels: every use of one. facts, formats: of each stored image.
+    pictures: images of each record; empty where each has one. exceptions: of all records. bytes_read: of images that
+    became records. times: that it took.
+    """
+
+    sources: list[int] = field(default_factory=list)
+    source_rows: int = 0
+    records: list[bytes] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    labels: list[tuple[str, ...]] = field(default_factory=list)
+    facts: list[ImageFacts] = field(default_factory=list)
+    formats: list[str] = field(default_factory=list)
+    pictures: list[int] = field(default_factory=list)
+    exceptions: list[str] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    rejects: list[Finding] = field(default_factory=list)
+    bytes_read: int = 0
+    times: WorkTimes = field(default_factory=WorkTimes)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the records."""
+        return sum(map(len, self.records))
+
+    def add_reject(self, source: int, source_rows: int, reject: Finding) -> None:
+        """Take in an item of which there is no record."""
+        self.sources.append(source)
+        self.source_rows += source_rows
+        self.rejects.append(reject)
+
+
+@dataclass(slots=True)
+class ReadBatch:
+    """Items whose bytes are read and checked. times: that it took.
+
+    rejects: by the number of the item. images: number, entry (its annotations as they are packed), bytes that were
+    read, what is stored of them, and its sha256 in hex.
+    """
+
+    items: Sequence[Placed]
+    source_rows: int
+    rejects: dict[int, Finding]
+    images: list[tuple[int, Entry, int, StoredImage, str]]
+    times: WorkTimes
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the images."""
+        return sum(len(image.data) for _, _, _, image, _ in self.images)
+
+
+class BatchEncoder:
+    """Makes the records of one dataset, from several threads if need be.
+
+    The work has two parts. :meth:`prepare` waits for reads and for decoders, without the GIL, and may be done ahead;
+    :meth:`finish` is short, and Python.
+    """
+
+    def __init__(self, schema: Schema, config: ConvertConfig, read: Read) -> None:
+        self._general = RecordEncoder(schema, config, read)
+        self._plain = PlainRecords(schema) if is_plain(schema) else None
+        self._read = read
+        self._policy = config.images
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether nothing is decoded: where reads do not wait, small images are nearly nothing but Python then."""
+        return self._plain is not None and self._policy.validate == "header"
+
+    def prepare(self, items: Sequence[Placed]) -> ReadBatch | EncodedBatch:
+        """Read the items and check their images; records that are not plain are made at once."""
+        return self._encoded(items) if self._plain is None else self._prepared(items)
+
+    def finish(self, prepared: ReadBatch | EncodedBatch) -> EncodedBatch:
+        """The records of prepared items."""
+        return prepared if isinstance(prepared, EncodedBatch) else self._finished(prepared)
+
+    def encode(self, items: Sequence[Placed]) -> EncodedBatch:
+        """Both parts."""
+        return self.finish(self.prepare(items))
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # Plain records
+
+    def _prepared(self, items: Sequence[Placed]) -> ReadBatch:
+        read, policy = self._read, self._policy
+        started = time.perf_counter_ns()
+        source_rows = 0
+        rejects: dict[int, Finding] = {}
+        found: list[tuple[int, Entry, bytes]] = []
+        for number, item in enumerate(items):
+            entry = unpack_fields(item.payload)
+            source_rows += entry.source_rows
+            if isinstance(entry, RejectedRow):
+                rejects[number] = entry.finding
+            elif item.reject is not None:
+                rejects[number] = item.reject
+            else:
+                try:
+                    found.append((number, entry, read(entry.uri or "", entry.member)))
+                except ElementError as error:
+                    rejects[number] = _reject(entry, error)
+        is_read = time.perf_counter_ns()
+        images = []
+        for number, entry, data in found:
+            try:
+                image = convert_image(data, policy)
+            except ElementError as error:
+                rejects[number] = _reject(entry, error)
+            else:
+                images.append((number, entry, len(data), image, hashlib.sha256(image.data).hexdigest()))
+        times = WorkTimes(is_read - started, time.perf_counter_ns() - is_read)
+        return ReadBatch(items, source_rows, rejects, images, times)
+
+    def _finished(self, prepared: ReadBatch) -> EncodedBatch:
+        assert self._plain is not None
+        items, rejects, make = prepared.items, prepared.rejects, self._plain.make
+        started = time.perf_counter_ns()
+        batch = EncodedBatch([item.source for item in items], prepared.source_rows)
+        records, lines, labels, facts = batch.records, batch.lines, batch.labels, batch.facts
+        for number, entry, bytes_read, image, sha256 in prepared.images:
+            item = items[number]
+            source_id = entry.id if item.occurrence == 0 else f"{entry.id}#{item.occurrence}"
+            try:
+                data, names = make(image, entry.filename, source_id, sha256, entry.annotations)
+            except ElementError as error:
+                rejects[number] = _reject(entry, error)
+                continue
+            if image.changed or image.warnings or entry.warnings or item.warnings:
+                warnings = (*item.warnings, *entry.warnings, *_warnings(image, entry))
+                batch.remarks.append(Remark(len(records), warnings, image.changed))
+            records.append(data)
+            lines.append(item_line(sha256[:16], entry.origin, entry.uri or ""))
+            labels.append(names)
+            facts.append(ImageFacts(image.width, image.height, len(image.data)))
+            batch.formats.append(image_format(image))
+            batch.bytes_read += bytes_read
+        batch.rejects = [rejects[number] for number in sorted(rejects)]
+        batch.times = prepared.times
+        batch.times.encode += time.perf_counter_ns() - started
+        return batch
+
+    # -----------------------------------------------------------------------------------------------------------------
+    # All others
+
+    def _encoded(self, items: Sequence[Placed]) -> EncodedBatch:
+        batch = EncodedBatch()
+        for item in items:
+            self._encode(item, batch)
+        return batch
+
+    def _encode(self, item: Placed, batch: EncodedBatch) -> None:
+        """Add the record of an item to a batch, or the reject that says why there is none."""
+        entry = unpack_entry(item.payload)
+        if isinstance(entry, RejectedRow):
+            batch.add_reject(item.source, entry.source_rows, entry.finding)
+            return
+        if item.reject is not None:
+            batch.add_reject(item.source, entry.source_rows, item.reject)
+            return
+        try:
+            record = self._general.encode(entry, item.occurrence, batch.times)
+        except ElementError as error:
+            batch.add_reject(item.source, entry.source_rows, _reject(entry, error))
+            return
+        batch.sources.append(item.source)
+        batch.source_rows += entry.source_rows
+        if record.changed or record.warnings or item.warnings:
+            batch.remarks.append(Remark(len(batch.records), (*item.warnings, *record.warnings), record.changed))
+        batch.records.append(record.data)
+        batch.lines.append(item_line(record.content.hex(), entry.origin, _uri_of(entry)))
+        batch.labels.append(record.labels)
+        batch.facts += record.facts
+        batch.pictures.append(len(record.facts))
+        batch.formats += record.image_formats
+        batch.exceptions += record.exceptions
+        batch.bytes_read += record.bytes_read
+
+
+def _uri_of(entry: Entry) -> str:
+    return entry.uri or (entry.frames[0].uri if entry.frames else "")
+
+
+def _reject(entry: Entry, error: ElementError) -> Finding:
+    return Finding(entry.origin, _uri_of(entry), STAGE, error.code, error.message)
+
+
+def _warnings(image: StoredImage, entry: Entry) -> list[Finding]:
+    return [Finding(entry.origin, entry.uri or "", "image", code, message) for code, message in image.warnings]
+
+
+def item_line(content: str, origin: str, uri: str) -> str:
+    """A line of the items sidecar: content hash (sixteen hex digits, or none), origin and uri, separated by tabs."""
+    line = f"{content}\t{origin}\t{public_uri(uri)}\n"
+    if line.count("\t") == 2 and line.count("\n") == 1:
+        return line
+    origin, uri = (text.replace("\t", " ").replace("\n", " ") for text in (origin, public_uri(uri)))
+    return f"{content}\t{origin}\t{uri}\n"
