@@ -49,21 +49,17 @@ def convert(
     Returns a :class:`Summary`; its ``status`` is ``published``, ``withheld`` (more rejects than ``max_rejects``) or
     ``empty``. Raises ConfigError, ManifestError or StorageError.
     """
-    from beam_tfrecord.conversion.helpers import close_waiting
     from beam_tfrecord.publishing.summary import read_summary
     from beam_tfrecord.transforms.dataset import ConvertDataset
-    from beam_tfrecord.transforms.running import is_one_process, make_options, make_pipeline, run_watched
+    from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
 
     rows = table_rows(input)
     places: dict[str, Any] = {"input": input} if rows is None else {"rows": rows}
     job = prepare(**places, output=str(output), **options)
     beam_options = make_options(pipeline_options)
     pipeline = make_pipeline(beam_options, job.config)
-    _ = pipeline | "ConvertDataset" >> ConvertDataset(job, with_helpers=is_one_process(beam_options))
-    try:
-        run_watched(pipeline)
-    finally:
-        close_waiting()
+    _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
+    run_watched(pipeline)
     return read_summary(job.config.output.output, Storage.for_run(job.config.run))
 
 

@@ -19,10 +19,9 @@ import numpy as np
 
 from beam_tfrecord.conversion.job import Job, prepare_job
 from beam_tfrecord.conversion.planning.arranging import DuplicateRule, arrange
-from beam_tfrecord.conversion.planning.block_reading import BLOCK_ITEMS, Block
+from beam_tfrecord.conversion.planning.block_reading import BLOCK_ITEMS, Block, read_blocks
 from beam_tfrecord.conversion.planning.blocks import pack_block, unpack_block
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan, SplitPlan, plan_dataset
-from beam_tfrecord.conversion.planning.helped_reading import read_blocks
 from beam_tfrecord.conversion.planning.survey import merge_surveys
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage

@@ -9,10 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from beam_tfrecord.conversion.helpers import helpers_wanted, start_in_advance
-from beam_tfrecord.conversion.job import Job, check_folder, clear_output, find_long_source, plan_job, prepare_job
-from beam_tfrecord.conversion.planning.head_start import head_start
-from beam_tfrecord.conversion.planning.helped_reading import can_help
+from beam_tfrecord.conversion.job import Job, check_folder, clear_output, plan_job, prepare_job
 from beam_tfrecord.conversion.writing.staging import INFO_SUFFIX, shards_folder
 from beam_tfrecord.core.public_text import public_text
 from beam_tfrecord.errors import BeamTfrecordError, ConfigError, JobError, StorageError
@@ -49,8 +46,6 @@ Flags that are not listed go to Beam (--runner, --direct_num_workers, --project 
 
 STAGING_KEPT = "what is finished stays in the staging place, and --resume goes on from there"
 NOTHING_WRITTEN = "nothing was published; run the same command again"
-# What helpers of a local job will need.
-HELPER_MODULES = ("beam_tfrecord.conversion.planning.head_start", "beam_tfrecord.conversion.writing.crew")
 
 
 def make_parser(prog: str = "beam-tfrecord convert") -> ArgumentParser:
@@ -170,33 +165,13 @@ def show_plan(job: Job, storage: Storage, terminal: TerminalOptions) -> int:
 
 def run(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
     """Run the conversion on the runner that the flags name, and tell how it ended."""
-    with contextlib.nullcontext() if beam_flags else helpers_ahead(job):
-        return run_to_end(job, beam_flags, terminal)
-
-
-@contextlib.contextmanager
-def helpers_ahead(job: Job) -> Iterator[None]:
-    """For many rows, helpers that are ready when Beam is; one of them reads the first rows in the meantime."""
-    config, storage = job.config, Storage.for_run(job.config.run)
-    long, helpers = find_long_source(job, storage), helpers_wanted(config.run.processes)
-    if long is None or not helpers:
-        yield
-        return
-    start_in_advance(helpers, HELPER_MODULES)
-    is_read = config.output.writer != "beam" and can_help(config)
-    with head_start(long, job.sources[long], config, storage) if is_read else contextlib.nullcontext():
-        yield
-
-
-def run_to_end(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
-    """:func:`run` once everything else is under way."""
     config, manifest = job.config, job.config.manifest
     places = [config.output.output, manifest.images or "", *(source.uri for source in job.sources)]
     options = load_beam(beam_flags, places)
     from beam_tfrecord.publishing.summary import read_summary
     from beam_tfrecord.transforms.dataflow import runs_nothing
     from beam_tfrecord.transforms.dataset import ConvertDataset
-    from beam_tfrecord.transforms.running import is_one_process, make_pipeline, submit
+    from beam_tfrecord.transforms.running import make_pipeline, submit
 
     started = time.monotonic()
     if runs_nothing(options) or terminal.no_wait:
@@ -206,7 +181,7 @@ def run_to_end(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions) -
         if runs_nothing(options):
             return tell_prepared(options, job, terminal)
         return tell_submitted(result, options, job, terminal)
-    run_shown(ConvertDataset(job, with_helpers=is_one_process(options)), options, Shown(terminal.quiet), config)
+    run_shown(ConvertDataset(job), options, Shown(terminal.quiet), config)
     summary = read_summary(job.config.output.output, Storage.for_run(config.run))
     seconds = time.monotonic() - started
     if not terminal.quiet:

@@ -17,9 +17,9 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from beam_tfrecord.conversion.helpers import GARBAGE_THRESHOLD
 from pipelines.beam_signatures import remember_signatures
 
+GARBAGE_THRESHOLD = 20_000  # objects between two looks for cycles of them: records are freed without the collector
 OPTIONAL_OF_BEAM = (
     "IPython",
     "apache_beam.io.gcp.bigquery",  # which Beam does without where Google's clients are missing

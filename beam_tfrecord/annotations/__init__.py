@@ -45,13 +45,6 @@ def register_kind(kind: AnnotationKind[Any]) -> None:
     _KINDS[kind.name] = kind
 
 
-def kinds_of_modules(modules: Iterable[str]) -> bool:
-    """Whether all registered kinds come from this package or from these modules, so that another process can have
-    them by importing no more."""
-    homes = (__name__.partition(".")[0], *modules)
-    return all(any(f"{type(kind).__module__}.".startswith(f"{home}.") for home in homes) for kind in KINDS.values())
-
-
 def feature_keys(
     preset: str, rename: Iterable[tuple[str, str]] = (), *, raw: bool = False, columns: Iterable[Column] = ()
 ) -> dict[str, str]:

@@ -22,12 +22,10 @@ from beam_tfrecord.manifests.inputs import check_id_column
 from beam_tfrecord.manifests.label_map import read_label_map
 from beam_tfrecord.manifests.text.lines import decode_text, split_lines
 from beam_tfrecord.options.config import ConvertConfig, OutputConfig
-from beam_tfrecord.storage import Storage, name_of, scheme_of
+from beam_tfrecord.storage import Storage, name_of
 from beam_tfrecord.tfrecord import parse_shard_name
 
 SURVEY_ITEMS = 20_000
-MANY_ROWS = 2_000  # a helper that is started in advance saves more than it takes
-SHORT_ROW = 40  # bytes of a row of a manifest
 
 
 @dataclass(frozen=True)
@@ -54,23 +52,6 @@ def prepare_job(config: ConvertConfig, storage: Storage, rows: Sequence[Mapping[
         sources = describe_inputs(storage, config.manifest)
     fixed = read_labels(config, storage)
     return Job(_with_told_ids(config, fixed), sources, fixed.names if fixed is not None else None)
-
-
-def find_long_source(job: Job, storage: Storage) -> int | None:
-    """The number of the first input that looks like some thousand rows or more: a guess that is made at once, and
-    nothing but speed depends on it."""
-    return next((number for number, source in enumerate(job.sources) if _is_long(source, storage)), None)
-
-
-def _is_long(source: Source, storage: Storage) -> bool:
-    if scheme_of(source.uri) not in ("", "file"):
-        return False
-    counted = source.details.get("images")  # by the format folder; others name the folder of the images
-    if isinstance(counted, int):
-        return counted >= MANY_ROWS
-    if source.rows:
-        return len(source.rows) >= MANY_ROWS
-    return storage.is_file(source.uri) and storage.size(source.uri) >= MANY_ROWS * SHORT_ROW
 
 
 def _without_slash(uri: str) -> str:

@@ -127,13 +127,11 @@ Item = Row | RejectedRow | Ignored | Account
 class ManifestFormat(ABC):
     """One way to state which images there are and what is known of them.
 
-    name: value of --format. suffixes: endings of file names, lower case, that suggest this format. passes_over_quickly:
-    going past rows that another process has read costs much less than making entries of them.
+    name: value of --format. suffixes: endings of file names, lower case, that suggest this format.
     """
 
     name: str
     suffixes: tuple[str, ...] = ()
-    passes_over_quickly: bool = False
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
         """Whether a source without a telling name is of this format. head: the first bytes ('' for a folder)."""

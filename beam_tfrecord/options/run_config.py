@@ -12,13 +12,6 @@ from beam_tfrecord.options.values import parse_bytes, parse_positive
 class RunConfig(ConfigSection):
     """How fast, never what: nothing here changes a byte of the result."""
 
-    processes: int | None = option(
-        None,
-        "processes of a job on this machine (default: one per core where images are small, else one)",
-        parse=parse_positive,
-        metavar="N",
-        decides_bytes=False,
-    )
     read_threads: int | None = option(
         None,
         "images read at a time in each worker process (default: one per core; 48 where they lie in an object store)",

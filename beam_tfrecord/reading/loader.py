@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from beam_tfrecord.conversion.helpers import available_cores
+from beam_tfrecord.core.cores import available_cores
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.reading.element_plan import plan_elements
 from beam_tfrecord.reading.elements import element_function

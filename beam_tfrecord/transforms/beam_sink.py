@@ -16,8 +16,7 @@ import apache_beam as beam
 from beam_tfrecord.conversion.job import Job, plan_job
 from beam_tfrecord.conversion.planning.blocks import REJECTS, unpack_block
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
-from beam_tfrecord.conversion.writing.crew import threads_for
-from beam_tfrecord.conversion.writing.shards import ShardWriter
+from beam_tfrecord.conversion.writing.shards import ShardWriter, threads_for
 from beam_tfrecord.conversion.writing.staging import staging_folder
 from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.errors import ConfigError

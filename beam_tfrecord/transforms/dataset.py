@@ -53,26 +53,24 @@ class PublishDataset(beam.PTransform):
 class ConvertDataset(beam.PTransform):
     """A prepared job: PBegin -> PCollection of one :class:`~beam_tfrecord.publishing.summary.Summary`.
 
-    Make the job with :func:`beam_tfrecord.prepare`, which looks at the inputs and the output folder. with_helpers: as
-    for :class:`~beam_tfrecord.transforms.shards.WriteShards`.
+    Make the job with :func:`beam_tfrecord.prepare`, which looks at the inputs and the output folder.
     """
 
-    def __init__(self, job: Job, storage: Storage | None = None, *, with_helpers: bool = False) -> None:
+    def __init__(self, job: Job, storage: Storage | None = None) -> None:
         super().__init__()
         self._job = job
-        self._with_helpers = with_helpers
         self._storage = storage or Storage.for_run(job.config.run)
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[Summary]:
         job, storage = self._job, self._storage
         if job.config.output.writer == "beam":
             return root | "ConvertWithBeamSink" >> ConvertWithBeamSink(job, storage)
-        blocks = root | "ReadManifests" >> ReadBlocks(job.config, job.sources, storage, with_helpers=self._with_helpers)
+        blocks = root | "ReadManifests" >> ReadBlocks(job.config, job.sources, storage)
         plan = blocks | "PlanDataset" >> PlanDataset(job.config, job.sources, job.fixed_labels, storage)
         return (
             blocks
             | "PlaceEntries" >> PlaceEntries(job.config, plan)
-            | "WriteShards" >> WriteShards(job.config, plan, storage, with_helpers=self._with_helpers)
+            | "WriteShards" >> WriteShards(job.config, plan, storage)
             | "PublishDataset" >> PublishDataset(job, plan, storage)
         )
 

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import apache_beam as beam
 from apache_beam.metrics import Metrics
 
-from beam_tfrecord.conversion.helpers import available_cores
 from beam_tfrecord.conversion.writing.progress import PROGRESS
+from beam_tfrecord.core.cores import available_cores
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.storage import Storage, scheme_of

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import apache_beam as beam
 
-from beam_tfrecord.conversion.helpers import helpers_wanted
-from beam_tfrecord.conversion.planning.block_reading import Block, NumberedPiece, read_entries
-from beam_tfrecord.conversion.planning.helped_reading import read_blocks
+from beam_tfrecord.conversion.planning.block_reading import Block, NumberedPiece, read_blocks, read_entries
 from beam_tfrecord.core.elements import Entry, RejectedRow
 from beam_tfrecord.manifests import FORMATS
 from beam_tfrecord.manifests.base import Files, Source
@@ -49,14 +47,13 @@ class _ReadEntries(beam.DoFn):
 
 
 class _ReadBlocks(beam.DoFn):
-    def __init__(self, config: ConvertConfig, storage: Storage, with_helpers: bool) -> None:
+    def __init__(self, config: ConvertConfig, storage: Storage) -> None:
         self._config = config
         self._storage = storage
-        self._helpers = helpers_wanted(config.run.processes) if with_helpers else 0
         self._retries = RetryCounts(storage)
 
     def process(self, element: NumberedPiece) -> Iterable[Block]:
-        yield from read_blocks(element, self._config, self._storage, self._helpers)
+        yield from read_blocks(element, self._config, self._storage)
         self._retries.tell()
 
 
@@ -102,22 +99,16 @@ class ReadManifest(beam.PTransform):
 
 
 class ReadBlocks(beam.PTransform):
-    """Entries of all inputs in packed blocks, each with its survey: PBegin -> PCollection[Block].
+    """Entries of all inputs in packed blocks, each with its survey: PBegin -> PCollection[Block]."""
 
-    with_helpers: the worker may start processes beside it; true only where the whole job runs in one process.
-    """
-
-    def __init__(
-        self, config: ConvertConfig, sources: Sequence[Source], storage: Storage, *, with_helpers: bool = False
-    ) -> None:
+    def __init__(self, config: ConvertConfig, sources: Sequence[Source], storage: Storage) -> None:
         super().__init__()
-        self._with_helpers = with_helpers
         self._config = config
         self._sources = tuple(sources)
         self._storage = storage
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[Block]:
-        read = _ReadBlocks(self._config, self._storage, self._with_helpers)
+        read = _ReadBlocks(self._config, self._storage)
         return (
             root
             | "SplitManifests" >> SplitManifests(self._config, self._sources, self._storage)

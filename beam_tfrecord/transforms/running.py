@@ -94,12 +94,6 @@ def is_local(options: PipelineOptions) -> bool:
     return find_engine(options).is_local
 
 
-def is_one_process(options: PipelineOptions) -> bool:
-    """Whether all of the job runs in this process, one bundle after another."""
-    direct = options.view_as(DirectOptions)
-    return is_local(options) and direct.direct_num_workers == 1 and direct.direct_running_mode == "in_memory"
-
-
 def make_pipeline(options: PipelineOptions, config: ConvertConfig | None = None) -> Pipeline:
     """A pipeline on the engine of the options. Raises ConfigError when it could not run there.
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 import apache_beam as beam
 
-from beam_tfrecord.conversion.helpers import available_cores
 from beam_tfrecord.conversion.writing.progress import PROGRESS
+from beam_tfrecord.core.cores import available_cores
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.shard_files import FoundFiles, ShardFile
 from beam_tfrecord.images.memory import keep_large_buffers

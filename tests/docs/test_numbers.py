@@ -7,8 +7,8 @@ import re
 import pytest
 
 from beam_tfrecord.annotations import box_rules
-from beam_tfrecord.conversion.planning import block_reading, helped_reading, survey
-from beam_tfrecord.conversion.writing import crew
+from beam_tfrecord.conversion.planning import block_reading, survey
+from beam_tfrecord.conversion.writing import shards
 from beam_tfrecord.images import jpeg_scans, safety
 from beam_tfrecord.options.config import ImagePolicy, OutputConfig, RunConfig, ShardConfig
 from beam_tfrecord.publishing import repeated_hashes
@@ -31,13 +31,7 @@ SAID = [
     ("docs/images.md", "sides above {:,}, whatever", [safety._PNG_MAX_SIDE]),
     ("docs/images.md", "({} megapixels in colour)", [safety._MAX_AREA // 3 // 10**6]),
     ("docs/images.md", "may have {} scans, and scans times pixels may not pass 10¹⁰", [jpeg_scans.MAX_SCANS]),
-    ("docs/clusters.md", "{} where each read waits for an object store", [crew.REMOTE_THREADS]),
-    ("docs/clusters.md", "from {:,} rows of a manifest on", [helped_reading.HELPED_ITEMS]),
-    (
-        "docs/clusters.md",
-        "where there are {:,} rows or more, on local disks, whose records are {} KiB or less",
-        [crew.HELPED_ROWS, crew.HELPED_RECORD // 1024],
-    ),
+    ("docs/clusters.md", "{} where each read waits for an object store", [shards.REMOTE_THREADS]),
     ("docs/storage.md", "At most {} tries and {:.0f} seconds for each request", [RETRY.attempts, RETRY.total_time]),
     ("docs/storage.md", "Outside of Google Cloud the search ends after about a second", []),
     ("docs/storage.md", "takes {:.0f} seconds at most, and waiting for more bytes {:.0f}", list(web_faults.TIMEOUTS)),
@@ -59,7 +53,7 @@ SAID = [
     ("docs/scale.md", "more than {} million hashes go to temporary files", [repeated_hashes.IN_MEMORY // 10**6]),
     ("docs/scale.md", "in a block of {:,}, before the plan", [block_reading.BLOCK_ITEMS]),
     ("docs/scale.md", "up to {} MiB of images read ahead", [RunConfig().read_ahead // MIB]),
-    ("docs/scale.md", "it reads {} images at a time", [crew.REMOTE_THREADS]),
+    ("docs/scale.md", "it reads {} images at a time", [shards.REMOTE_THREADS]),
     ("docs/scale.md", "| {} MiB (default) |", [ShardConfig().shard_size // MIB]),
 ]
 

@@ -45,7 +45,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command(pictures: Path, output: Path, *flags: str) -> list[str]:
     """One image at a time, so that the job takes a while."""
-    places = ("--input", str(pictures), "--output", str(output), "--read_threads", "1", "--processes", "1")
+    places = ("--input", str(pictures), "--output", str(output), "--read_threads", "1")
     return [sys.executable, "-m", "pipelines.convert", *places, *flags]
 
 

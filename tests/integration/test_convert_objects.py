@@ -21,8 +21,8 @@ import pytest
 
 import beam_tfrecord
 from beam_tfrecord.conversion.job import clear_output, prepare_job
-from beam_tfrecord.conversion.planning.arranging import Placed
-from beam_tfrecord.conversion.writing.staged_file import Outcome, StagedShardFile
+from beam_tfrecord.conversion.writing.batches import EncodedBatch
+from beam_tfrecord.conversion.writing.staged_file import StagedShardFile
 from beam_tfrecord.conversion.writing.staging import staged_shard
 from beam_tfrecord.conversion.writing.statistics import ShardStatistics
 from beam_tfrecord.core.elements import Finding
@@ -283,7 +283,7 @@ def test_a_shard_that_fails_uploads_nothing_of_what_it_had(server: Emulator, pro
 
     def fail_in_the_middle() -> None:
         with StagedShardFile(staged_shard(output, "train", 0), storage, config, ShardStatistics(())) as shard:
-            shard.add(Outcome(Placed(0, b"", 0), reject.origin, reject.uri, 1, None, reject))
+            shard.add(EncodedBatch([0], 1, rejects=[reject]))
             proxy.paths.clear()
             raise ZeroDivisionError
 

@@ -22,14 +22,11 @@ FORBIDDEN_CALLS = {
 }
 FORBIDDEN_METHODS = {"extractall", "extract_all", "unpack_archive"}
 FORBIDDEN_MODULES = {"marshal", "shelve", "dill", "cloudpickle", "joblib", "subprocess", "code", "pty"}
-HELPERS = "beam_tfrecord/conversion/helpers.py"
-# What a job itself has packed: entries on their way between its steps, rows put aside in its own temporary file, and
-# what it and its helper processes tell each other over pipes.
-UNPICKLING = {"beam_tfrecord/conversion/planning/blocks.py", "beam_tfrecord/manifests/grouping.py", HELPERS}
+# What a job itself has packed: entries on their way between its steps, and rows put aside in its own temporary file.
+UNPICKLING = {"beam_tfrecord/conversion/planning/blocks.py", "beam_tfrecord/manifests/grouping.py"}
 # Modules that a user names with --plugins; our own, by names that are written in the code.
 IMPORTING = {
     *("beam_tfrecord/__init__.py", "beam_tfrecord/manifests/registry.py", "beam_tfrecord/options/plugins.py"),
-    HELPERS,
     *("beam_tfrecord/images/formats.py", "pipelines/lean_import.py", "pipelines/main.py"),
 }
 
@@ -70,14 +67,7 @@ def test_no_module_is_imported_that_rebuilds_objects_or_starts_programs() -> Non
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             found |= {(named(path), name) for name in names if name.partition(".")[0] in FORBIDDEN_MODULES}
-    assert found == {(HELPERS, "subprocess")}
-
-
-def test_the_only_program_that_is_started_is_this_interpreter() -> None:
-    (started,) = [call for name, call in calls(ROOT / HELPERS) if name.startswith("subprocess.")]
-    command = started.args[0]
-    assert isinstance(command, ast.List)
-    assert dotted(command.elts[0]) == "sys.executable"
+    assert found == set()
 
 
 def test_only_what_a_job_has_packed_itself_is_unpickled() -> None:

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from beam_tfrecord.conversion.entries import EntryParser
-from beam_tfrecord.conversion.helpers import Tell
 from beam_tfrecord.conversion.planning.blocks import pack_block
 from beam_tfrecord.conversion.planning.survey import BlockBuilder, Survey
 from beam_tfrecord.core.account import Account
 from beam_tfrecord.core.elements import Entry, RejectedRow
 from beam_tfrecord.manifests import FORMATS
-from beam_tfrecord.manifests.base import Files, Ignored, Item, Piece, Source
+from beam_tfrecord.manifests.base import Files, Ignored, Item, Piece
 from beam_tfrecord.options.config import ConvertConfig
 
 Parsed = Entry | RejectedRow | Ignored | Account
@@ -35,30 +34,14 @@ class Block:
     survey: Survey
 
 
-@dataclass(frozen=True)
-class ItemBatch:
-    """Some rows of a source. number: of the source among the inputs."""
-
-    number: int
-    source: Source
-    items: tuple[Item, ...]
-
-
-@dataclass(frozen=True)
-class MakeBlock:
-    """Makes a block of some rows, in whatever process it finds itself."""
-
-    config: ConvertConfig
-    files: Files
-
-    def __call__(self, batch: ItemBatch, tell: Tell = lambda *told: None) -> Block:
-        entries = EntryParser(batch.source, self.config, self.files.join).parse(batch.items)
-        return next(pack_entries(entries, batch.number, self.config))
-
-
 def read_entries(piece: Piece, config: ConvertConfig, files: Files) -> Iterator[Parsed]:
     """The entries of a piece, and the rejects for rows that cannot become one."""
     return EntryParser(piece.source, config, files.join).parse(items_of(piece, config, files))
+
+
+def read_blocks(numbered: NumberedPiece, config: ConvertConfig, files: Files) -> Iterator[Block]:
+    """The entries of a piece in blocks, each with its survey."""
+    return pack_entries(read_entries(numbered.piece, config, files), numbered.number, config)
 
 
 def pack_entries(

@@ -4,18 +4,6 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import NamedTuple
-
-
-class ItemCounts(NamedTuple):
-    """Finished items: records, rejects, and bytes of images read for them."""
-
-    records: int = 0
-    rejects: int = 0
-    bytes_read: int = 0
-
-
-NO_ITEMS = ItemCounts()
 
 
 @dataclass

@@ -20,11 +20,13 @@ from beam_tfrecord.conversion.writing.staged_file import StagedShardFile
 from beam_tfrecord.conversion.writing.staging import StagedShard, info_from_json, info_to_json, staged_shard
 from beam_tfrecord.conversion.writing.statistics import ShardStatistics
 from beam_tfrecord.conversion.writing.timing import WorkTimes
+from beam_tfrecord.core.cores import available_cores
 from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.datasets.metadata import library_versions
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage, scheme_of
 
+REMOTE_THREADS = 48  # reads that wait for an object store at a time: more than 32 are under way on average
 SMALL_TASK = 256 * 1024  # bytes of images in one task of a thread: a task costs as much as encoding a small image
 MAX_TASK_ITEMS = 32
 SMALL_RECORD = 64 * 1024  # bytes: above it the hash takes longer than all Python
@@ -47,8 +49,7 @@ class ShardWriter:
     """Writes shards of one dataset; several threads may call :meth:`write` for different shards.
 
     pool: threads that read and encode ahead; there are ``threads`` of them. progress: told in the thread that calls.
-    times: what the threads spent is added there. shares_cores: other processes keep the other cores busy, so that
-    threads are of use only where reads wait.
+    times: what the threads spent is added there.
     """
 
     config: ConvertConfig
@@ -58,7 +59,6 @@ class ShardWriter:
     threads: int
     progress: ProgressSink
     times: WorkTimes = field(default_factory=WorkTimes)
-    shares_cores: bool = False
 
     def write(self, split: str, index: int, items: Iterable[BlockItem]) -> ShardInfo:
         """Write the shard of these items, or take over the finished one of an interrupted run (``--resume``)."""
@@ -134,7 +134,7 @@ class ShardWriter:
         if has_latency(self.plan):
             return self._ahead(encoder.prepare, tasks)
         is_quick = encoder.is_quick and self.plan.record_bytes <= SMALL_RECORD
-        if self.threads == 1 or is_quick or self.shares_cores:
+        if self.threads == 1 or is_quick:
             return self._here_or_ahead(encoder.prepare, tasks)
         return ordered_shared_map(
             lambda task: self.pool.submit(encoder.prepare, task),
@@ -180,6 +180,13 @@ def statistics_for(plan: DatasetPlan) -> ShardStatistics:
     """Statistics of a shard of a planned dataset, of no record yet."""
     schema = plan.schema
     return ShardStatistics(plan.survey.labels, has_boxes="boxes" in schema.kinds, is_sequence=schema.is_sequence)
+
+
+def threads_for(config: ConvertConfig, plan: DatasetPlan) -> int:
+    """Threads that read ahead: as many as cores where disks answer at once, many where each read waits."""
+    if config.run.read_threads is not None:
+        return config.run.read_threads
+    return REMOTE_THREADS if has_latency(plan) else max(2, available_cores())
 
 
 def has_latency(plan: DatasetPlan) -> bool:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -27,12 +24,3 @@ class WorkTimes:
     def milliseconds(self) -> dict[str, int]:
         """Whole milliseconds by kind."""
         return {name: getattr(self, name) // 1_000_000 for name in ("read", "decode", "encode", "write")}
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Count the time of the block as writing."""
-        started = time.perf_counter_ns()
-        try:
-            yield
-        finally:
-            self.write += time.perf_counter_ns() - started

@@ -35,7 +35,6 @@ class FolderFormat(ManifestFormat):
     """A folder of images. It is walked once to learn its layout, and once for its rows; neither keeps the names."""
 
     name = "folder"
-    passes_over_quickly = True
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         uri = without_slash(uri)
@@ -72,7 +71,6 @@ class FolderFormat(ManifestFormat):
             "layout": layout.to_details(),
             "found": str(layout),
             "only_data": only_data,
-            "images": sum(seen.images.values()),
             "has_data": bool(seen.data),
         }
         return Source(uri, self.name, split, uri, details=details, account=told.account(), decisions=tuple(decided))

@@ -33,7 +33,6 @@ class CsvFormat(ManifestFormat):
     """
 
     name = "csv"
-    passes_over_quickly = True
     suffixes: tuple[str, ...] = (".csv",)
     delimiters = DELIMITERS
 
