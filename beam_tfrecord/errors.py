@@ -45,6 +45,10 @@ class ManifestError(BeamTfrecordError):
     """A source that cannot be read at all."""
 
 
+class AmbiguousManifestError(ManifestError):
+    """A source that can be read in more than one way. The message names the options that say which."""
+
+
 class StorageError(BeamTfrecordError):
     """A place that cannot be read or written, whatever the item: permissions, credentials, a full disk."""
 
@@ -193,6 +197,10 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
         "box_dropped": Explanation("A box that cannot be right was left out.", "Correct the box."),
         "mask_dropped": Explanation("A mask that cannot be right was left out.", "Correct the mask."),
         "keypoint_outside": Explanation("A keypoint lies outside of the image.", "Correct the keypoint."),
+        "box_format_assumed": Explanation(
+            "What the four numbers of the boxes are is told by nothing but the layout of the file.",
+            "State it with --box_format.",
+        ),
         "annotation_ignored": Explanation("A part of the annotation is not used.", "See the message."),
         "labels_not_read": Explanation(
             "Files that look like labels of the images lie beside them and were not read.",

@@ -1,7 +1,9 @@
-"""Tables with one line per box: columns xmin, ymin, xmax, ymax beside the image and its class.
+"""Tables with boxes: one line per box, with its sides in columns of their own or in one, or lists of boxes in a cell.
 
-The style of the raccoon dataset and of the Object Detection API's tutorials: filename, width, height, class, xmin,
-ymin, xmax, ymax. Lines of one image may be anywhere in the file, so such a table is read in one piece.
+The style of the raccoon dataset and of the Object Detection API's tutorials (filename, width, height, class, xmin,
+ymin, xmax, ymax), of makesense (bbox_x, bbox_y, bbox_width, bbox_height), of the VGG Image Annotator, and of Hugging
+Face (a column ``objects``). Lines of one image may be anywhere in the file, and what the numbers of the boxes are is
+known when all of them were seen, so such a table is read in one piece.
 """
 
 from __future__ import annotations
@@ -10,27 +12,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from beam_tfrecord.annotations.cells import is_blank, real_number, whole_number
+from beam_tfrecord.annotations.cells import is_blank, shown, whole_number
 from beam_tfrecord.core.elements import RejectedRow, Row
-from beam_tfrecord.errors import ConfigError, ElementError
+from beam_tfrecord.errors import ConfigError, ElementError, RowError
 from beam_tfrecord.manifests.base import Item
+from beam_tfrecord.manifests.box_cells import (
+    FOUR,
+    attributes_of,
+    boxes_of_cell,
+    boxes_of_objects,
+    list_of_cell,
+    region_of,
+)
+from beam_tfrecord.manifests.box_reading import BoxReading
 from beam_tfrecord.manifests.gathering import gather_by_image
-from beam_tfrecord.manifests.text.roles import BOX_COLUMNS, Roles, normal
+from beam_tfrecord.manifests.text.box_columns import compact
+from beam_tfrecord.manifests.text.roles import Roles, normal
 from beam_tfrecord.manifests.text.row_fields import canonical_fields, rejected
 
-# Columns of a box's attributes as people call them.
-_ATTRIBUTES = {
-    "is_crowd": ("is_crowd", "iscrowd", "crowd"),
-    "area": ("area",),
-    "difficult": ("difficult", "is_difficult"),
-    "truncated": ("truncated", "is_truncated", "istruncated"),
-    "group_of": ("group_of", "is_group_of", "isgroupof"),
-    "occluded": ("occluded", "is_occluded", "isoccluded"),
-    "depiction": ("depiction", "is_depiction", "isdepiction"),
-    "inside": ("inside", "is_inside", "isinside"),
-    "pose": ("pose", "view"),
-    "confidence": ("confidence",),
-}
 _SIZES = (("width", "height"), ("image_width", "image_height"), ("img_width", "img_height"))
 
 
@@ -39,61 +38,78 @@ def group_boxes(rows: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Role
 
     rows: (origin, cells by column) of each line, in the order of the file; for a line that is none, a text that says
     why, which becomes a reject. roles: of the columns; ``roles.label`` is the class of the box. All lines of the table
-    must be given to one call. Raises ConfigError when no column holds the image.
+    must be given to one call. Raises ConfigError when no column holds the image, and AmbiguousManifestError when the
+    boxes can be read in more than one way.
     """
     if roles.image is None:
         raise ConfigError(
             "a table of boxes needs a column with the image that each box is on: name it with --image_column"
         )
-    return gather_by_image(
-        rejected(origin, "bad_row", cells) if isinstance(cells, str) else box_row(origin, cells, roles)
-        for origin, cells in rows
-    )
+    assert roles.boxes is not None
+    reading = BoxReading(roles.boxes, roles.label if roles.boxes.kind == "via" else None)
+    for item in gather_by_image(_seen(rows, roles, reading)):
+        yield reading.finish(item) if isinstance(item, Row) else item
+
+
+def _seen(
+    rows: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Roles, reading: BoxReading
+) -> Iterator[Row | RejectedRow]:
+    for origin, cells in rows:
+        item = rejected(origin, "bad_row", cells) if isinstance(cells, str) else box_row(origin, cells, roles)
+        if isinstance(item, Row):
+            reading.look(item)
+        yield item
 
 
 def box_row(origin: str, cells: Mapping[str, Any], roles: Roles) -> Row | RejectedRow:
-    """The row of one line: the image, its stated size, and the box, or none when all four cells are empty.
-
-    Numbers are looked at when the row is parsed; only whether they are fractions is decided here: a box within (0, 0)
-    and (1, 1) is read as fractions of the image, because no box of pixels is that small.
-    """
+    """The row of one line: the image, its stated size, and its boxes, which are not yet understood."""
     try:
         # The id of a line that is one box is not that of the image.
         fields = canonical_fields(cells, replace(roles, label=None, id=None))
+        boxes, notes = _boxes(cells, roles)
     except ElementError as error:
         shown = cells.get(roles.image) if roles.image else None
         return rejected(origin, error.code, error.message, shown if isinstance(shown, str) else "")
-    by_name = {normal(name): cell for name, cell in reversed(list(cells.items()))}
-    corners = [by_name.get(name) for name in BOX_COLUMNS]
-    fields["boxes"] = []
-    if not all(is_blank(cell) for cell in corners):
-        box: dict[str, Any] = {"bbox": corners, "origin": origin}
-        if _are_fractions(corners):
-            box["normalized"] = True
-        if roles.label is not None:
-            box["class"] = cells.get(roles.label)
-        box.update(_attributes(by_name))
-        fields["boxes"].append(box)
+    columns = roles.boxes.names if roles.boxes else ()
+    by_name = {normal(name): cell for name, cell in reversed(list(cells.items())) if name not in columns}
+    attributes = attributes_of(by_name) if len(boxes) == 1 else {}
+    fields["boxes"] = [{**box, **attributes, "origin": origin} for box in boxes]
+    if notes:
+        fields["notes"] = [("annotation_ignored", f"{origin}: {note}") for note in notes]
     size = _stated_size(by_name)
     if size is not None:
         fields["size"] = size
     return Row(origin, fields)
 
 
-def _are_fractions(corners: Iterable[Any]) -> bool:
-    try:
-        return all(0 <= real_number(cell) <= 1 for cell in corners)
-    except ValueError:
-        return False
-
-
-def _attributes(by_name: Mapping[str, Any]) -> dict[str, Any]:
-    found = {}
-    for attribute, names in _ATTRIBUTES.items():
-        cell = next((by_name[name] for name in names if name in by_name), None)
-        if not is_blank(cell):
-            found[attribute] = cell
-    return found
+def _boxes(cells: Mapping[str, Any], roles: Roles) -> tuple[list[dict[str, Any]], list[str]]:
+    """(boxes with their classes, what else is to be told) of one line. Raises RowError."""
+    columns = roles.boxes
+    assert columns is not None
+    values = [cells.get(name) for name in columns.names]
+    if columns.kind == "via":
+        by_name = {compact(name): cell for name, cell in cells.items()}
+        box, note = region_of(values[0], by_name.get("regionattributes"), columns.names[0])
+        return [box] if box is not None else [], [note] if note else []
+    if columns.kind == "objects":
+        return boxes_of_objects(values[0], columns.names[0]), []
+    if columns.kind == "cell":
+        boxes, is_list = boxes_of_cell(values[0], columns.names[0])
+    elif all(is_blank(value) for value in values):
+        boxes, is_list = [], False
+    else:
+        boxes, is_list = [{FOUR: values} if columns.kind == "columns" else {"polygons": [values]}], False
+    if roles.label is None:
+        return boxes, []
+    label = cells.get(roles.label)
+    if not boxes:
+        blank = is_blank(label) or is_list
+        return [], [] if blank else [f"the line has the class {shown(label)} and no box"]
+    names = list_of_cell(label) if is_list else None
+    if names is not None and len(names) != len(boxes):
+        raise RowError("bad_row", f"the line has {len(boxes)} boxes and {len(names)} classes (column {roles.label!r})")
+    classes = names if names is not None else [label] * len(boxes)
+    return [{**box, "class": name} for box, name in zip(boxes, classes, strict=True)], []
 
 
 def _stated_size(by_name: Mapping[str, Any]) -> tuple[int, int] | None:

@@ -117,6 +117,17 @@ class ManifestConfig(ConfigSection):
         parse=parse_columns,
         metavar="NAME:TYPE,...",
     )
+    box_format: str = option(
+        "auto",
+        "what the four numbers of a box in a table are: corners, upper left corner and size, or centre and size; auto: "
+        "what the names of the columns say, or all boxes together; none: columns of boxes are passed over",
+        choices=("auto", "xyxy", "xywh", "cxcywh", "none"),
+    )
+    box_units: str = option(
+        "auto",
+        "whether the boxes of a table, list or YOLO file are in pixels or in fractions of the picture",
+        choices=("auto", "pixels", "fractions"),
+    )
     label_separator: str | None = option(
         None, "text between the labels of one cell; without it a cell is one label", metavar="TEXT"
     )

@@ -126,6 +126,8 @@ def _objects() -> Iterable[tuple[str, str, str]]:
     rows = [head, ("a.jpg", 64, 48, "x", 30, 10, 20, 40), ("b.jpg", 64, 48, "x", 2, 2, 64.7, 20)]
     rows += [("c.jpg", 640, 480, "x", 2, 2, 20, 20), ("turned.jpg", "", "", "x", 2, 2, 20, 20)]
     write_table(Path("boxes.csv"), rows)
+    write_table(Path("retina.csv"), [("a.jpg", 2, 2, 20, 20, "x"), ("b.jpg", 5, 8, 20, 20, "x")])
+    yield from _told("retina.csv")
     yield from _told("boxes.csv", bad_boxes="reject")
     yield from _told("boxes.csv")
     write_table(Path("masks.csv"), [("image", "label", "mask"), ("a.jpg", "x", "m.png")])

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from beam_tfrecord.core.account import AS_IMAGE, FILES, JUNK, AccountBuilder, Decision
 from beam_tfrecord.core.elements import Row
-from beam_tfrecord.errors import ConfigError, ManifestError
+from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import TABLE_SUFFIXES, JunkCounter, is_data_name, junk_part
 from beam_tfrecord.manifests.layout import Folder, Layout, find_layout
@@ -247,6 +247,8 @@ def _try_manifest(files: Files, uri: str, split: str | None, config: ManifestCon
             image = item.fields.get("image") if isinstance(item, Row) else None
             if image and (scheme_of(image) or files.is_file(files.join(source.base, image))):
                 return source
+    except AmbiguousManifestError:
+        raise
     except (ManifestError, ConfigError, ValueError):  # of join, for a path that leads out of a bucket
         return None
     return None

@@ -44,14 +44,15 @@ class JsonlFormat(ManifestFormat):
             raise ManifestError(
                 f"{uri} is one JSON array: write one object per line instead, for instance with: jq -c '.[]'"
             )
-        lines = sample.text.split("\n") if sample.is_whole else sample.text.split("\n")[:-1]
+        lines = sample.text.split(sample.form.newline)
+        lines = lines if sample.is_whole else lines[:-1]
         values = [_value(line) for line in lines[:_SAMPLE_ROWS] if line.strip()]
         objects = [value for value in values if isinstance(value, dict)]
         first = first_line(sample.text).strip()
         if not objects:
             raise ManifestError(f"{uri}: no line is a JSON object; the first one is: {first[:200]}")
         header = tuple(dict.fromkeys(key for value in objects for key in value))
-        roles = find_roles(header, config, uri)
+        roles = find_roles(header, config, uri, lambda name: (value.get(name) for value in objects))
         check_has_image(roles, header, config, uri, first)
         base = config.images if config.images is not None else folder_of(uri)
         details = {"text": sample.form.to_details(), "roles": roles.to_details()}

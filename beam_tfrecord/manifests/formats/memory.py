@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from beam_tfrecord.annotations.cells import plain
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles
@@ -13,6 +14,7 @@ from beam_tfrecord.manifests.text.row_fields import rows_of_cells, with_mask_pla
 from beam_tfrecord.options.config import ManifestConfig
 
 PIECE_ROWS = 10_000
+_SAMPLE_ROWS = 1_000
 
 
 def describe_rows(rows: Any, config: ManifestConfig, split: str | None = None, name: str = "rows") -> Source:
@@ -27,7 +29,7 @@ def describe_rows(rows: Any, config: ManifestConfig, split: str | None = None, n
     if not records:
         raise ConfigError(f"{name}: there are no rows")
     header = tuple(dict.fromkeys(column for record in records for column in record))
-    roles = find_roles(header, config, name)
+    roles = find_roles(header, config, name, lambda column: (plain(row.get(column)) for row in records[:_SAMPLE_ROWS]))
     check_has_image(roles, header, config, name, ", ".join(f"{key}={value!r}" for key, value in records[0].items()))
     return Source(name, "rows", split, config.images or "", details={"roles": roles.to_details()}, rows=records)
 

@@ -38,7 +38,7 @@ class ParquetFormat(ManifestFormat):
         with _opened(files, uri) as table:
             schema = table.schema_arrow
         header = tuple(schema.names)
-        roles = find_roles(header, config, uri)
+        roles = find_roles(header, config, uri, lambda name: [[]] * (schema.field(name).type.num_fields > 0))
         check_has_image(roles, header, config, uri, ", ".join(f"{field.name}: {field.type}" for field in schema))
         if roles.image is not None and schema.field(roles.image).type.num_fields > 0:
             raise ConfigError(

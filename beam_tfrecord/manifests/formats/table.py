@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.text.box_columns import Samples
 from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES, QuoteScanner
-from beam_tfrecord.manifests.text.dialect import DELIMITERS, LONGEST_CELL, Dialect, sniff_dialect
+from beam_tfrecord.manifests.text.dialect import DELIMITERS, LONGEST_CELL, Dialect, sample_rows, sniff_dialect
 from beam_tfrecord.manifests.text.line_pieces import text_pieces
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles, known_names
@@ -54,7 +56,10 @@ class CsvFormat(ManifestFormat):
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         sample = look_at_text(files, uri, config.encoding)
         dialect = sniff_dialect(sample.text, sample.is_whole, config, self.delimiters)
-        roles = find_roles(dialect.header, config, uri)
+        rows = sample_rows(sample.text, sample.is_whole, dialect.delimiter, dialect.skip_spaces)
+        roles = find_roles(dialect.header, config, uri, _samples(dialect.header, rows))
+        if not dialect.has_header and roles.boxes is not None:
+            roles = replace(roles, boxes=replace(roles.boxes, is_assumed=True))
         check_has_image(roles, dialect.header, config, uri, dialect.first_row)
         base = config.images if config.images is not None else folder_of(uri)
         details = {"text": sample.form.to_details(), "dialect": dialect.to_details(), "roles": roles.to_details()}
@@ -83,6 +88,11 @@ class TsvFormat(CsvFormat):
     name = "tsv"
     suffixes = (".tsv", ".tab")
     delimiters = "\t,;|"
+
+
+def _samples(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Samples:
+    """Cells of a column in the first rows, that of the header among them."""
+    return lambda name: (row[header.index(name)] for row in rows if len(row) == len(header))
 
 
 def _layout(source: Source) -> tuple[TextForm, Dialect, Roles]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from beam_tfrecord.annotations.cells import real_number
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.split_names import is_split_word
 from beam_tfrecord.manifests.text.roles import known_names
@@ -17,6 +18,7 @@ from beam_tfrecord.options.config import ManifestConfig
 DELIMITERS = ",;\t|"
 LONGEST_CELL = 16 * 2**20  # characters; a longer one is taken for a quote that is never closed
 _SAMPLE_ROWS = 100
+_RETINANET = ("image", "xmin", "ymin", "xmax", "ymax", "class")
 _EXCEL_HINT = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 
 
@@ -102,10 +104,15 @@ def headerless_names(rows: Sequence[Sequence[str]]) -> tuple[str, ...] | None:
     """Names for the columns of a table without a header, when what they hold leaves no doubt; else None.
 
     There are one to three columns: one holds names of images in every row, one may hold names of splits in every row,
-    and at most one other is the label.
+    and at most one other is the label. Or there are six, as github.com/fizyr/keras-retinanet has them: the image, four
+    numbers and the class, of which all but the first are empty for an image without objects.
     """
     width = len(rows[0])
-    if not 1 <= width <= 3 or any(len(row) != width for row in rows):
+    if any(len(row) != width for row in rows):
+        return None
+    if width == len(_RETINANET):
+        return _RETINANET if all(map(_is_retinanet, rows)) and any(row[1] for row in rows) else None
+    if not 1 <= width <= 3:
         return None
     columns = list(zip(*rows, strict=True))
     names = ["image" if all(map(is_image_name, column)) else "" for column in columns]
@@ -119,3 +126,18 @@ def headerless_names(rows: Sequence[Sequence[str]]) -> tuple[str, ...] | None:
     if names.count("") > 1:
         return None
     return tuple(name or "label" for name in names)
+
+
+def _is_retinanet(cells: Sequence[str]) -> bool:
+    image, *sides, name = cells
+    if not is_image_name(image):
+        return False
+    return all(map(_is_number, sides)) and bool(name.strip()) if any(sides) else not name
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        real_number(cell)
+    except ValueError:
+        return False
+    return True

@@ -12,6 +12,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from beam_tfrecord.errors import ConfigError, nearest
+from beam_tfrecord.manifests.text.box_columns import (
+    BOX_NAMES,
+    BoxColumns,
+    Samples,
+    box_columns,
+    compact,
+    missing_side,
+    no_samples,
+)
 from beam_tfrecord.options.config import ManifestConfig
 
 # The usual names, the more telling first: of several columns that fit, the one whose name comes first here is taken.
@@ -24,7 +33,6 @@ USUAL_NAMES: Mapping[str, tuple[str, ...]] = {
     "label": ("label", "labels", "class", "class_name", "category", "category_name", "target", "label_name"),
     "split": ("split", "set", "subset", "ml_use", "dataset_split"),
 }
-BOX_COLUMNS = ("xmin", "ymin", "xmax", "ymax")
 _KNOWN = frozenset(name for names in USUAL_NAMES.values() for name in names)
 _OPTIONS = ("image", "label", "split", "group", "id", "mask", "sequence", "order")
 
@@ -33,9 +41,8 @@ _OPTIONS = ("image", "label", "split", "group", "id", "mask", "sequence", "order
 class Roles:
     """Column (as the header spells it) by the part that it plays; None where there is none.
 
-    columns: (name that --columns declares, column) of each further column. has_boxes: there are columns xmin, ymin,
-    xmax and ymax, one box to a row. is_ml_use: the split column is called ml_use. texts: (part, column) of
-    the parts that are plain texts and may be empty.
+    columns: (name that --columns declares, column) of each further column. boxes: the columns of boxes. is_ml_use: the
+    split column is called ml_use. texts: (part, column) of the parts that are plain texts and may be empty.
     """
 
     image: str | None = None
@@ -47,13 +54,18 @@ class Roles:
     sequence: str | None = None
     order: str | None = None
     columns: tuple[tuple[str, str], ...] = ()
-    has_boxes: bool = False
+    boxes: BoxColumns | None = None
     is_ml_use: bool = False
     texts: tuple[tuple[str, str], ...] = field(init=False, repr=False, compare=False, default=())
 
     def __post_init__(self) -> None:
         parts = ((part, getattr(self, part)) for part in ("group", "mask", "sequence", "order"))
         object.__setattr__(self, "texts", tuple((part, column) for part, column in parts if column is not None))
+
+    @property
+    def has_boxes(self) -> bool:
+        """Whether rows are boxes, or have lists of them."""
+        return self.boxes is not None
 
     def needed(self) -> tuple[str, ...]:
         """The columns that play a part, each once."""
@@ -67,7 +79,8 @@ class Roles:
     @classmethod
     def from_details(cls, details: Mapping[str, Any]) -> Roles:
         """The roles that :meth:`to_details` gave."""
-        return cls(**{**details, "columns": tuple(tuple(pair) for pair in details["columns"])})
+        boxes = details["boxes"] and BoxColumns.from_details(details["boxes"])
+        return cls(**{**details, "columns": tuple(tuple(pair) for pair in details["columns"]), "boxes": boxes})
 
 
 def normal(name: str) -> str:
@@ -77,8 +90,8 @@ def normal(name: str) -> str:
 
 def known_names(header: Iterable[str], config: ManifestConfig) -> int:
     """How many cells of a first line are names of columns: usual ones, of boxes, or named by an option."""
-    expected = _KNOWN | set(BOX_COLUMNS) | {normal(name) for name in named_columns(config)}
-    return sum(normal(name) in expected for name in header)
+    expected = _KNOWN | {normal(name) for name in named_columns(config)}
+    return sum(normal(name) in expected or compact(name) in BOX_NAMES for name in header)
 
 
 def named_columns(config: ManifestConfig) -> list[str]:
@@ -87,20 +100,21 @@ def named_columns(config: ManifestConfig) -> list[str]:
     return [*filter(None, named), *(column.name for column in config.columns)]
 
 
-def find_roles(header: Sequence[str], config: ManifestConfig, where: str) -> Roles:
+def find_roles(header: Sequence[str], config: ManifestConfig, where: str, samples: Samples = no_samples) -> Roles:
     """The roles of the columns of a header.
 
-    where: the source, for messages. Raises ConfigError for a repeated name, and for a column that an option names and
-    that is not there.
+    where: the source, for messages. samples: some cells of a column. Raises ConfigError for a repeated name, for a
+    column that an option names and that is not there, and for columns that are three sides of a box.
     """
     repeated = [name for name, count in Counter(header).items() if count > 1 and name.strip()]
     if repeated:
         raise ConfigError(f"{where}: two columns are called {repeated[0]!r}: give each its own name in the header")
     found: dict[str, Any] = {}
+    has_regions = compact("region_shape_attributes") in map(compact, header)  # whose label is an attribute, no column
     for part in _OPTIONS:
         asked = getattr(config, f"{part}_column")
         if asked is not None:
-            found[part] = _named(asked, header, f"--{part}_column", where)
+            found[part] = asked if part == "label" and has_regions else _named(asked, header, f"--{part}_column", where)
     columns = tuple((column.name, _named(column.name, header, "--columns", where)) for column in config.columns)
     by_name = {normal(name): name for name in reversed(header)}
     # A column that has another part already, or was declared as a plain one, is not guessed to be anything.
@@ -110,10 +124,14 @@ def find_roles(header: Sequence[str], config: ManifestConfig, where: str) -> Rol
             guess = next((by_name[name] for name in names if name in by_name and by_name[name] not in taken), None)
             found[part] = guess
             taken.add(guess)
+    boxes = box_columns(header, config.box_format, config.box_units, taken - {None}, samples)
+    incomplete = missing_side(header) if boxes is None and config.box_format != "none" and not columns else ""
+    if incomplete:
+        raise ConfigError(f"{where}: {incomplete}: correct the header, or say --box_format none to pass over them")
     return Roles(
         **found,
         columns=columns,
-        has_boxes=all(name in by_name for name in BOX_COLUMNS),
+        boxes=boxes,
         is_ml_use=found["split"] is not None and normal(found["split"]) == "ml_use",
     )
 

@@ -66,10 +66,16 @@ def test_a_bad_number_is_told_with_its_line() -> None:
         parse(BoxesKind(), row.fields)
 
 
-def test_boxes_within_one_pixel_are_fractions() -> None:
-    rows = grouped("a.jpg,20,10,cat,0,0,1,1", "b.jpg,20,10,cat,0.25,0.5,0.5,1", "c.jpg,20,10,cat,0,0,1,2")
-    flags = [parse(BoxesKind(), row.fields).objects[0].normalized for row in rows]
-    assert flags == [True, True, False]
+def flags_of(*boxes: str) -> list[bool]:
+    rows = grouped(*(f"{number}.jpg,20,10,cat,{box}" for number, box in enumerate(boxes)))
+    return [parse(BoxesKind(), row.fields).objects[0].normalized for row in rows]
+
+
+def test_boxes_of_a_table_are_all_fractions_or_all_pixels() -> None:
+    assert flags_of("0,0,1,1", "0.25,0.5,0.5,1", "0,0,1,2", "-0.1,0,0.5,1.004") == [True] * 4
+    assert flags_of("0,0,1,1", "1,2,3,4", "0,0,1,2") == [False] * 3
+    assert flags_of("0,0,1,1", "0,0,0,1") == [True] * 2
+    assert flags_of("0,0,1,1", "0,0,1,2") == [False] * 2
 
 
 def test_splits_that_disagree_reject_the_image() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.filenames import (
     JunkCounter,
     archive_stem,
@@ -126,7 +127,9 @@ def test_a_column_plays_one_part_only() -> None:
 
 def test_boxes_are_noticed_by_their_columns() -> None:
     assert find_roles(["filename", "class", "XMin", "YMin", "XMax", "YMax"], CONFIG, "x").has_boxes
-    assert not find_roles(["filename", "class", "xmin", "ymin", "xmax"], CONFIG, "x").has_boxes
+    assert not find_roles(["filename", "class", "xmin", "ymin"], CONFIG, "x").has_boxes
+    with pytest.raises(ConfigError, match=r"xmin, ymin, xmax are three sides of a box, and there is no ymax"):
+        find_roles(["filename", "class", "xmin", "ymin", "xmax"], CONFIG, "x")
 
 
 def test_names_that_options_give_count_as_known() -> None:
