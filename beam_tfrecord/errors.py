@@ -137,7 +137,7 @@ REJECT_CODES: Mapping[str, Explanation] = MappingProxyType(
         ),
         "bad_box": Explanation(
             "A bounding box is inverted, empty, not a number or far outside of the image.",
-            "Correct the box, or choose --bad_boxes drop or clip.",
+            "Correct the box, or choose --bad_boxes visible, clip or drop.",
         ),
         "bad_mask": Explanation(
             "A mask cannot be read or does not fit the image.",
@@ -193,8 +193,13 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
             "The image is turned by its EXIF tag and nothing tells whether its annotations are turned already.",
             "State the frame with --box_frame.",
         ),
-        "box_clipped": Explanation("A box reached over the edge and was cut at it.", "Correct the box."),
-        "box_dropped": Explanation("A box that cannot be right was left out.", "Correct the box."),
+        "box_clipped": Explanation(
+            "A box reached over the edge and was cut at it.", "Correct the box, or choose --bad_boxes drop or reject."
+        ),
+        "box_dropped": Explanation(
+            "A box that cannot be right, or lies mostly outside of the image, was left out.",
+            "Correct the box; --bad_boxes clip keeps what lies inside.",
+        ),
         "mask_dropped": Explanation("A mask that cannot be right was left out.", "Correct the mask."),
         "keypoint_outside": Explanation("A keypoint lies outside of the image.", "Correct the keypoint."),
         "box_format_assumed": Explanation(

@@ -2,7 +2,9 @@
 
 In the frame in which it was given, a box must have four finite numbers and sides in order. It may reach over the edge
 of the image by :data:`ROUNDING_PIXELS` (annotation tools count pixels from 1, or round): then it is cut at the edge,
-with a warning. Further out ``--bad_boxes`` decides. What is only an error of floating point is cut without a word.
+with a warning. Further out ``--bad_boxes`` decides: by default the visible part is kept, with a warning, when the
+centre lies inside and :data:`LEAST_VISIBLE` of the box does. What is only an error of floating point is cut without a
+word.
 After the move into the stored image, what a crop cuts away is cut away; a box that it leaves nothing of is dropped.
 """
 
@@ -17,7 +19,9 @@ from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import AnnotationError
 
 ROUNDING_PIXELS = 1.0  # how far a box may reach over the edge before --bad_boxes decides
+LEAST_VISIBLE = 1 / 3  # the part of a box that must lie inside of the image, under --bad_boxes visible
 FLOAT_PIXELS = 0.01  # how far without a warning
+_ROUNDING = 1e-9  # exactly a third must count as a third
 
 Warn = Callable[[str, str], None]
 
@@ -69,7 +73,7 @@ def overhang(box: Box, width: float, height: float) -> float:
 def mend_box(box: Box, size: tuple[int, int], policy: str, what: str, warn: Warn) -> Box | None:
     """A box in pixels of the picture it was drawn in, inside of that picture; None when it is dropped.
 
-    size: (width, height). policy: ``drop``, ``clip`` or ``reject``. what: names the object in messages.
+    size: (width, height). policy: ``visible``, ``drop``, ``clip`` or ``reject``. what: names the object in messages.
     Raises AnnotationError (``bad_box``) under ``reject``.
     """
     width, height = size
@@ -82,12 +86,32 @@ def mend_box(box: Box, size: tuple[int, int], policy: str, what: str, warn: Warn
         return box
     cut = box.cut(width, height)
     told = f"{what}: the box {box} reaches {over:g} pixels over the edge of the image of {width}x{height}"
-    if not cut.is_in_order or (over > ROUNDING_PIXELS and policy != "clip"):
-        drop_box(told, policy, warn)
+    if not cut.is_in_order:
+        drop_box(f"{told}: nothing of it lies inside", policy, warn)
+        return None
+    if over > ROUNDING_PIXELS and not _is_kept_cut(box, cut, size, policy):
+        hidden = (
+            "" if policy != "visible" else f": its centre lies outside, or less than {LEAST_VISIBLE:.0%} lies inside"
+        )
+        drop_box(told + hidden, policy, warn)
         return None
     if over > FLOAT_PIXELS:
-        warn("box_clipped", told)
+        warn("box_clipped", f"{told}, {visible_part(box, cut):.0%} of it lies inside")
     return cut
+
+
+def visible_part(box: Box, cut: Box) -> float:
+    """How much of the area of a box is left in what was cut from it, from 0 to 1. Sides must be in order."""
+    return (cut.xmax - cut.xmin) / (box.xmax - box.xmin) * ((cut.ymax - cut.ymin) / (box.ymax - box.ymin))
+
+
+def _is_kept_cut(box: Box, cut: Box, size: tuple[int, int], policy: str) -> bool:
+    """Whether the part inside of the image stands for a box that reaches over its edge."""
+    if policy != "visible":
+        return policy == "clip"
+    across, down = (box.xmin / 2 + box.xmax / 2, box.ymin / 2 + box.ymax / 2)
+    is_centre_inside = 0 <= across <= size[0] and 0 <= down <= size[1]
+    return is_centre_inside and visible_part(box, cut) >= LEAST_VISIBLE - _ROUNDING
 
 
 def drop_box(message: str, policy: str, warn: Warn) -> None:

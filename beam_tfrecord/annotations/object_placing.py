@@ -14,6 +14,7 @@ from beam_tfrecord.annotations.box_rules import (
     float32,
     mend_box,
     normalized_box,
+    overhang,
     place_box,
 )
 from beam_tfrecord.annotations.mask_images import encode_png, frame_of_size, place_array
@@ -52,7 +53,8 @@ def place_object(item: Object, told: str, placement: Placement) -> Object | None
         return None
     keypoints = item.keypoints and place_keypoints(item.keypoints, item.normalized, told, placement)
     png = None if mask is None else MaskImage(encode_png(place_array(mask, placement)))
-    area = _placed_area(item, mended, placed, placement)
+    is_clipped = overhang(given, *drawn_size(placement)) > ROUNDING_PIXELS
+    area = _placed_area(item, given if is_clipped else mended, placed, placement)
     return replace(
         item,
         box=box,
@@ -63,16 +65,16 @@ def place_object(item: Object, told: str, placement: Placement) -> Object | None
     )
 
 
-def _placed_area(item: Object, mended: Box, placed: Box, placement: Placement) -> float:
+def _placed_area(item: Object, whole: Box, placed: Box, placement: Placement) -> float:
     """The stated area, or else that of the box, in square pixels of the stored image.
 
-    Of a stated area as large a part is taken as a crop leaves of the box.
+    Of a stated area as large a part is taken as the edge of the image and a crop leave of the whole box.
     """
     stated = item.attributes.get("area")
     if stated is None or not math.isfinite(stated) or stated < 0:
         return float32(placed.area)
     scale = placement.frame.scale_x * placement.frame.scale_y
-    return float32(stated * scale * min(1.0, placed.area / (mended.area * scale)))
+    return float32(stated * scale * min(1.0, placed.area / (whole.area * scale)))
 
 
 # ---------------------------------------------------------------------------------------------------------------------

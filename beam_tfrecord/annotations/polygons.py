@@ -30,7 +30,8 @@ def draw_polygons(polygons: Sequence[Sequence[float]], height: int, width: int) 
     """The union of polygons as a mask of shape (height, width), 0 and 1.
 
     polygons: x, y, x, y ... in pixels. Raises ValueError when one is not made of at least three points, all finite and
-    not further away than the image is large (drawing takes time and memory by the length of the sides).
+    not further away than twice the size of the image, as a box of which a
+    third is visible may be (drawing takes time and memory by the length of the sides).
     """
     check_pycocotools()
     from pycocotools import mask as coco_mask
@@ -47,7 +48,7 @@ def _check(polygon: Sequence[float], height: int, width: int) -> None:
     if len(polygon) < MIN_NUMBERS or len(polygon) % 2:
         raise ValueError(f"a polygon has {len(polygon)} numbers; it takes x and y of at least three points")
     for place, (number, side) in enumerate(zip(polygon, (width, height) * (len(polygon) // 2), strict=True)):
-        if not math.isfinite(number) or not -side <= number <= 2 * side:
+        if not math.isfinite(number) or not -2 * side <= number <= 3 * side:
             raise ValueError(f"point {place // 2} of a polygon lies far outside of the image of {width}x{height}")
 
 

@@ -284,9 +284,11 @@ class FeatureConfig(ConfigSection):
         (), "other names for single features", parse=parse_renames, metavar="KEY=NAME,..."
     )
     bad_boxes: str = option(
-        "drop",
-        "what becomes of a box that cannot be right: left out, cut at the edge, or the image rejected",
-        choices=("drop", "clip", "reject"),
+        "visible",
+        "what becomes of a box that reaches over the edge of the image: its visible part is kept when the centre and a "
+        "third of it lie inside, else it is left out; always left out; always cut; the image rejected. A box that "
+        "cannot be right is left out, or with reject the image rejected",
+        choices=("visible", "drop", "clip", "reject"),
     )
     box_frame: str = option(
         "auto",

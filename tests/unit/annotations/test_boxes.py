@@ -248,6 +248,70 @@ def test_padding_moves_boxes() -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Over the edge
+
+OVER = [-30.0, 20.0, 50.0, 20.0, 50.0, 70.0, -30.0, 60.0]  # an outline, half of a box of 80x50 at the left edge
+LEFT = {
+    "class": "car",
+    "bbox": [-30, 20, 50, 70],
+    "polygons": [OVER],
+    "keypoints": [-20, 30, 2, 40, 30, 2],
+    "area": 3200,
+}
+
+
+@pytest.mark.parametrize("policy", ["visible", "clip"])
+def test_mask_area_and_keypoints_are_cut_as_their_box_is(policy: str) -> None:
+    warnings: Warnings = []
+    value = placed(LEFT, warnings=warnings, bad_boxes=policy)
+    assert corners(value) == pytest.approx([0, 0.25, 0.5, 0.875])
+    assert np.array_equal(mask_of(value), reference_mask([OVER], 80, 100))
+    assert value.objects[0].attributes["area"] == pytest.approx(3200 * 50 / 80)
+    assert value.objects[0].keypoints is not None
+    assert value.objects[0].keypoints.points == ((0.0, 0.0, 0), (pytest.approx(0.4), pytest.approx(0.375), 2))
+    assert sorted(code for code, _ in warnings) == ["box_clipped", "keypoint_outside"]
+
+
+def test_an_outline_without_a_box_follows_the_same_rule() -> None:
+    warnings: Warnings = []
+    far = [x - 30 if place % 2 == 0 else x for place, x in enumerate(OVER)]
+    value = placed(
+        {"class": "car", "polygons": [OVER]},
+        {"class": "dog", "polygons": [far]},
+        warnings=warnings,
+        bad_boxes="visible",
+    )
+    assert [item.name for item in value.objects] == ["car"]
+    assert [code for code, _ in warnings] == ["box_clipped", "box_dropped"]
+
+
+@given(
+    st.lists(st.tuples(st.integers(-60, 60), st.integers(-50, 50), st.integers(1, 90), st.integers(1, 70)), max_size=6),
+    st.integers(1, 8),
+    st.integers(10, 60),
+)
+def test_which_objects_are_kept_does_not_depend_on_turn_and_size_and_none_is_lost(
+    drawn: list[tuple[int, int, int, int]], orientation: int, width: int
+) -> None:
+    """Each object is stored, or told with box_dropped."""
+    boxes = [
+        {"class": f"c{number}", "bbox": [x, y, x + across, y + down]}
+        for number, (x, y, across, down) in enumerate(drawn)
+    ]
+    upright = SOURCE if orientation < 5 else SOURCE[::-1]
+    height = max(1, round(width * upright[1] / upright[0]))
+    scales = {"scale_x": width / upright[0], "scale_y": height / upright[1]}
+    kept = []
+    for frame in (still(*SOURCE), PixelFrame(*SOURCE, width, height, orientation, **scales)):
+        warnings: Warnings = []
+        value = placed(*boxes, frame=frame, warnings=warnings)
+        codes = [code for code, _ in warnings]
+        assert len(value.objects) + codes.count("box_dropped") == len(boxes)
+        kept.append([item.name for item in value.objects])
+    assert kept[0] == kept[1]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # Masks
 
 OUTLINE = [20.0, 10.0, 60.0, 12.0, 50.0, 70.0, 24.5, 40.0]

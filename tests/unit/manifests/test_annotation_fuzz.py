@@ -92,7 +92,7 @@ def record(row: Row, **options: Any) -> bytes:
 
 
 @fuzz
-@given(st.lists(annotations, max_size=4), anything, st.sampled_from(["drop", "clip", "reject"]))
+@given(st.lists(annotations, max_size=4), anything, st.sampled_from(["visible", "drop", "clip", "reject"]))
 def test_coco(tmp_path: Path, items: list[Any], image: Any, policy: str) -> None:
     images = [{"id": 1, "file_name": "a.jpg", "width": 40, "height": 30}, {"id": 2, "file_name": image}, image]
     document = {
