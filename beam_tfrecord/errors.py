@@ -211,6 +211,18 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
             "Files that look like labels of the images lie beside them and were not read.",
             "Name their format with --format, or move them away.",
         ),
+        "no_label_files": Explanation(
+            "The input is of a format with a label file for each image, and no image has one.",
+            "Put the label files where the format expects them; the message names one that belongs to no image.",
+        ),
+        "label_files_unused": Explanation(
+            "More than half of the label files belong to no image.",
+            "Put them where the format expects them, under the names of their images.",
+        ),
+        "images_not_named": Explanation(
+            "Images lie among those that the manifest names, and no row names them.",
+            "Add them to the manifest, or move them away.",
+        ),
     }
 )
 

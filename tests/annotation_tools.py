@@ -15,8 +15,10 @@ from PIL import Image
 
 from beam_tfrecord.annotations import feature_keys, kinds_of
 from beam_tfrecord.annotations.base import AnnotationKind, FeatureSpec, Placement, Schema, Vocabulary
+from beam_tfrecord.core.account import Account, faults, merge_accounts
 from beam_tfrecord.core.elements import Member, RejectedRow, Row
 from beam_tfrecord.core.geometry import PixelFrame
+from beam_tfrecord.manifests import FORMATS
 from beam_tfrecord.manifests.base import ManifestFormat, Source
 from beam_tfrecord.options.config import ConvertConfig, ManifestConfig
 from beam_tfrecord.options.values import Column, InputSpec, parse_columns
@@ -171,8 +173,21 @@ def read_items(
     config = ManifestConfig(input=(InputSpec(str(uri)),), **options)
     source = manifest.describe(files, str(uri), split, config)
     source = pickle.loads(pickle.dumps(source))
+    manifest = FORMATS[source.format]  # a folder may turn out to be of another format
     items = [item for piece in manifest.pieces(files, source) for item in manifest.rows(files, piece, config)]
-    return source, items
+    accounts = [item for item in items if isinstance(item, Account)]
+    assert faults(merge_accounts([source.account, *accounts])) == []
+    return source, [item for item in items if not isinstance(item, Account)]
+
+
+def account_of(manifest: ManifestFormat, uri: str | Path, **options: Any) -> Account:
+    """What a format tells of all that lies in a source."""
+    files = LocalFiles()
+    config = ManifestConfig(input=(InputSpec(str(uri)),), **options)
+    source = manifest.describe(files, str(uri), None, config)
+    manifest = FORMATS[source.format]
+    items = [item for piece in manifest.pieces(files, source) for item in manifest.rows(files, piece, config)]
+    return merge_accounts([source.account, *(item for item in items if isinstance(item, Account))])
 
 
 def fields_by_image(items: list[Any]) -> dict[str, Mapping[str, Any]]:

@@ -171,7 +171,7 @@ def survey_sources(job: Job, storage: Storage) -> Survey:
 def _surveys(job: Job, storage: Storage) -> Iterator[Survey]:
     for number, source in enumerate(job.sources):
         manifest = FORMATS[source.format]
-        builder = BlockBuilder(job.config.splits, number)
+        builder = BlockBuilder(job.config.splits, number, has_census=bool(source.census))
         for item in EntryParser(source, job.config, storage.join).parse(
             manifest.rows(storage, Piece(source), job.config.manifest)
         ):
@@ -194,4 +194,5 @@ def plan_job(job: Job, storage: Storage) -> DatasetPlan:
         job.config,
         storage.sizes,
         lambda masks: deep_kinds(masks, storage),
+        storage.walk,
     )

@@ -19,6 +19,8 @@ LABEL_FILES = "label files"
 
 # Uses of files and images.
 AS_IMAGE = "image"
+AS_LABELS = "label file"
+WITH_LABEL_FILE = "with a label file"
 WITHOUT_LABEL_FILE = "without a label file"
 
 # Reasons that more than one format gives.

@@ -85,7 +85,8 @@ class Source:
     mean something. details: whatever else the format found out (delimiter, encoding, column roles ...); plain values.
     rows: rows given by the caller in memory instead of a place (dicts by column name). account: what was counted while
     the source was looked at; the rest comes with the rows. decisions: what could have been taken otherwise. surprises:
-    (warning code, message) of what a person should know of the source as a whole.
+    (warning code, message) of what a person should know of the source as a whole. census: the folder whose files are
+    held against the images that the rows name; '' where the format tells of all files itself.
     """
 
     uri: str
@@ -99,6 +100,7 @@ class Source:
     account: Account = NO_ACCOUNT
     decisions: tuple[Decision, ...] = ()
     surprises: tuple[tuple[str, str], ...] = ()
+    census: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,14 +129,25 @@ Item = Row | RejectedRow | Ignored | Account
 class ManifestFormat(ABC):
     """One way to state which images there are and what is known of them.
 
-    name: value of --format. suffixes: endings of file names, lower case, that suggest this format.
+    name: value of --format. suffixes: endings of file names, lower case, that suggest this format. beside: endings of
+    label files of this format that lie beside images, one for each; :meth:`annotates` tells them. counts_files: its
+    accounts tell of all files that lie in a source.
     """
 
     name: str
     suffixes: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    counts_files: bool = False
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
         """Whether a source without a telling name is of this format. head: the first bytes ('' for a folder)."""
+        return False
+
+    def annotates(self, head: bytes) -> bool:
+        """Whether a file that lies among images, and ends as ``beside`` says, holds the labels of one in this format.
+
+        head: its first bytes.
+        """
         return False
 
     @abstractmethod

@@ -59,7 +59,9 @@ def describe_inputs(files: Files, config: ManifestConfig) -> tuple[Source, ...]:
             if files.is_folder(place.uri) and name != config.format:
                 why = "what lies in the folder"
             told = Decision("format", source.format, why)
-            sources.append(replace(source, decisions=(told, *source.decisions)))
+            is_counted = FORMATS[source.format].counts_files or scheme_of(source.base) in WEB_SCHEMES
+            census = "" if is_counted else source.base or "."
+            sources.append(replace(source, decisions=(told, *source.decisions), census=census))
     return tuple(sources)
 
 

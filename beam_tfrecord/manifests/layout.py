@@ -21,7 +21,7 @@ from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.split_names import is_split_folder
 
 EXPECTED = "class/x.jpg or split/class/x.jpg (or just x.jpg, for images without labels)"
-_IMAGE_FOLDERS = frozenset({"images", "image", "imgs", "img", "jpegimages"})
+IMAGE_FOLDERS = frozenset({"images", "image", "imgs", "img", "jpegimages"})
 Folder = tuple[str, ...]
 
 
@@ -75,12 +75,12 @@ def find_layout(counts: Mapping[Folder, int], where: str, labels_needed: bool = 
     folders = list(counts)
     above = _shared(folders)
     folders = [folder[above:] for folder in folders]
-    if all(folder and folder[0].lower() in _IMAGE_FOLDERS for folder in folders) and len(set(folders)) == 1:
+    if all(folder and folder[0].lower() in IMAGE_FOLDERS for folder in folders) and len(set(folders)) == 1:
         above, folders = above + 1, [folder[1:] for folder in folders]
     has_splits = all(folder and is_split_folder(folder[0]) for folder in folders)
     if has_splits:
         folders = [folder[1:] for folder in folders]
-    below = int(has_splits and all(folder and folder[0].lower() in _IMAGE_FOLDERS for folder in folders))
+    below = int(has_splits and all(folder and folder[0].lower() in IMAGE_FOLDERS for folder in folders))
     folders = [folder[below:] for folder in folders]
     depths = {len(folder) for folder in folders}
     before = above + has_splits + below
@@ -90,7 +90,7 @@ def find_layout(counts: Mapping[Folder, int], where: str, labels_needed: bool = 
         return Layout(above, has_splits, below, False, before)
     if depths == {1}:
         return Layout(above, has_splits, below, True, before + 1)
-    if depths == {2} and all(folder[1].lower() in _IMAGE_FOLDERS for folder in folders):
+    if depths == {2} and all(folder[1].lower() in IMAGE_FOLDERS for folder in folders):
         return Layout(above, has_splits, below, True, before + 2)
     raise ManifestError(_unclear(counts, where))
 

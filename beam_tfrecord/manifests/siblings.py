@@ -10,11 +10,19 @@ from typing import TypeVar
 
 from beam_tfrecord.manifests.base import Files, Piece, Source
 from beam_tfrecord.manifests.filenames import JunkCounter, is_image_name, junk_part
+from beam_tfrecord.manifests.layout import IMAGE_FOLDERS
 from beam_tfrecord.manifests.text.uri_text import folder_of, name_of
 
 ITEMS_PER_PIECE = 2000  # small files that one worker opens in a row
 
 READERS = 16  # of those that are open at a time
+
+LABEL_FOLDERS = frozenset(
+    {
+        *("labels", "label", "annotations", "annotation", "annots", "annot", "anns", "ann", "xml", "xmls"),
+        *("json", "jsons", "txt", "labeltxt", "label_2", "gt", "bboxes", "bbox"),
+    }
+)
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -29,6 +37,13 @@ def without_suffix(path: str) -> str:
     """A path without the ending of its last part."""
     folder, slash, name = path.rpartition("/")
     return folder + slash + (name.rpartition(".")[0] or name)
+
+
+def key_of(path: str) -> str:
+    """What an image and its label file have in common: the path without ending and without folders of either kind."""
+    *folders, name = path.split("/")
+    kept = [folder for folder in folders if folder.lower() not in IMAGE_FOLDERS | LABEL_FOLDERS]
+    return "/".join([*kept, without_suffix(name)])
 
 
 def relative_files(files: Files, folder: str) -> tuple[list[str], int]:
@@ -83,23 +98,33 @@ class ImageFinder:
         """paths: below the folder of images, sorted."""
         self._paths = {path for path in paths if is_image_name(path)}
         self._by_stem: dict[str, str] = {}
+        self._by_key: dict[str, str] = {}
         for path in paths:
             if path in self._paths:
                 self._by_stem.setdefault(without_suffix(path), path)
+                self._by_key.setdefault(key_of(path), path)
 
     def find(self, stated: str, own: str) -> str | None:
         """Path of the image, or None.
 
         stated: as the annotation spells it, perhaps with folders of another machine or without an ending. own: the path
-        of the annotation below its folder, without ending. What is stated wins when it is there; else the image that is
-        called like the annotation; else one that is called as stated, whatever its ending.
+        of the annotation below its folder, without ending. What is stated wins when it is there, in the folder of the
+        annotation before others; else the image that is called like the annotation; else one that is called as stated,
+        whatever its ending.
         """
         stated = stated.replace("\\", "/")
         name = name_of(stated)
-        spelled = [stated, posixpath.join(posixpath.dirname(own), name), name] if name else []
-        for path in spelled:
+        beside = posixpath.join(posixpath.dirname(own), name)
+        spelled = ([stated] if "/" in stated else []) + ([beside, name] if name else [])
+        for path in spelled[:-1]:
             if path in self._paths:
                 return path
+        keys = ([key_of(beside)] if name else []) + [key_of(f"{own}.xml")]
+        for key in keys:  # train/annotations/x.xml and train/images/x.jpg
+            if "/" in key and key in self._by_key:
+                return self._by_key[key]
+        if name in self._paths:
+            return name
         for stem in (own, *(without_suffix(path) for path in spelled), *spelled):
             if stem in self._by_stem:
                 return self._by_stem[stem]

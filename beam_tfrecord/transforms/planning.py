@@ -65,6 +65,7 @@ class _Plan(beam.DoFn):
             self._config,
             storage.sizes,
             lambda masks: deep_kinds(masks, storage),
+            storage.walk,
         )
         self._retries.tell()
 

@@ -88,6 +88,13 @@ def _images() -> Iterable[tuple[str, str, str]]:
 def _accounts() -> Iterable[tuple[str, str, str]]:
     write_files(Path("pictures"), {"cat.jpg": SQUARE, "cat.txt": b"a cat on a mat"})
     yield from _told("pictures")
+    write_files(Path("unlabelled"), {f"images/{name}.jpg": SQUARE for name in "abc"})
+    write_files(Path("unlabelled"), {"labels/x.txt": b"0 0.5 0.5 0.2 0.2\n", "classes.txt": b"cat\n"})
+    yield from _told("unlabelled")
+    write_files(Path("unlabelled"), {f"labels/{name}.txt": b"0 0.5 0.5 0.2 0.2\n" for name in "ayz"})
+    yield from _told("unlabelled")
+    write_files(Path("listed"), {"cat.jpg": SQUARE, "dog.jpg": SQUARE, "list.csv": b"image,label\ncat.jpg,cat\n"})
+    yield from _told("listed/list.csv")
 
 
 def _deep() -> Any:

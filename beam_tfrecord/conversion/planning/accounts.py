@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from beam_tfrecord.conversion.planning.census import Walk, take_census
+from beam_tfrecord.conversion.planning.survey import HashSketch, Survey, merge_sketches
 from beam_tfrecord.core.account import (
     COLUMNS,
     FILES,
@@ -50,14 +52,22 @@ class InputAccount:
         }
 
 
-def account_inputs(sources: Sequence[Source], accounts: Mapping[int, Account]) -> tuple[InputAccount, ...]:
-    """The accounts of all inputs. accounts: what was counted while the rows were read, by input.
+def account_inputs(sources: Sequence[Source], survey: Survey, walk: Walk | None) -> tuple[InputAccount, ...]:
+    """The accounts of all inputs. walk: lists the files below a folder, for a census; None for none.
 
     Raises ManifestError where what was found is not what was used and named.
     """
     told = []
+    manifests = {source.uri for source in sources}
     for number, source in enumerate(sources):
-        account = merge_accounts([source.account, accounts.get(number, NO_ACCOUNT)])
+        counted = [source.account, survey.accounts.get(number, NO_ACCOUNT)]
+        decisions = source.decisions
+        if walk is not None:
+            others = merge_sketches(sketch for other, sketch in survey.files.items() if other != number)
+            census, told_more = take_census(source, survey.files.get(number, HashSketch()), others, manifests, walk)
+            counted.append(census)
+            decisions = (*decisions, *told_more)
+        account = merge_accounts(counted)
         broken = faults(account)
         if broken:
             raise ManifestError(
@@ -67,7 +77,7 @@ def account_inputs(sources: Sequence[Source], accounts: Mapping[int, Account]) -
         surprises = tuple(
             Finding(public_uri(source.uri), "", STAGE, code, message) for code, message in _surprises(source, account)
         )
-        told.append(InputAccount(public_uri(source.uri), source.format, account, source.decisions, surprises))
+        told.append(InputAccount(public_uri(source.uri), source.format, account, decisions, surprises))
     return tuple(told)
 
 
@@ -87,14 +97,14 @@ def _surprises(source: Source, account: Account) -> Iterator[tuple[str, str]]:
         told = files[LOOKS_LIKE_LABELS]
         yield (
             "labels_not_read",
-            f"{told.count:,} files that look like labels of these images were not read (such as {told.example}): "
-            f"name their format with --format, or move them away",
+            f"{_files(told.count)} with the looks of labels of these images: not read (such as {told.example}); "
+            f"name the format with --format, or move the labels away",
         )
     if UNNAMED_IMAGE in files:
         told = files[UNNAMED_IMAGE]
         yield (
             "images_not_named",
-            f"{told.count:,} images lie among those that are named, and no row names them (such as {told.example})",
+            f"{told.count:,} of the images that lie there are named by no row (such as {told.example})",
         )
     labels, orphans = account.found.get(LABEL_FILES, 0), account.unused(LABEL_FILES, OF_NO_IMAGE)
     images = account.found.get(IMAGES, 0)
@@ -102,7 +112,7 @@ def _surprises(source: Source, account: Account) -> Iterator[tuple[str, str]]:
         yield (
             "no_label_files",
             f"none of {images:,} images has a label file"
-            + (f", and {orphans:,} label files belong to no image" if orphans else "")
+            + (f", and {_files(orphans, 'label file')} of others lie there" if orphans else "")
             + f"{_example(account, LABEL_FILES)}: each image is taken as one without objects",
         )
     elif orphans * 2 > labels:
@@ -118,6 +128,10 @@ def _surprises(source: Source, account: Account) -> Iterator[tuple[str, str]]:
                 f"{told.count:,} columns whose names look like {reason.removeprefix('looks like ')} were not read "
                 f"(such as {told.example}): name them with an option, or keep them with --columns",
             )
+
+
+def _files(count: int, name: str = "file") -> str:
+    return f"{count:,} {name}{'s' if count != 1 else ''}"
 
 
 def _example(account: Account, kind: str) -> str:

@@ -41,14 +41,18 @@ def read_entries(piece: Piece, config: ConvertConfig, files: Files) -> Iterator[
 
 def read_blocks(numbered: NumberedPiece, config: ConvertConfig, files: Files) -> Iterator[Block]:
     """The entries of a piece in blocks, each with its survey."""
-    return pack_entries(read_entries(numbered.piece, config, files), numbered.number, config)
+    entries = read_entries(numbered.piece, config, files)
+    return pack_entries(entries, numbered.number, config, has_census=bool(numbered.piece.source.census))
 
 
 def pack_entries(
-    entries: Iterable[Parsed], number: int, config: ConvertConfig, size: int = BLOCK_ITEMS
+    entries: Iterable[Parsed], number: int, config: ConvertConfig, size: int = BLOCK_ITEMS, *, has_census: bool = False
 ) -> Iterator[Block]:
-    """Entries of one source in blocks of so many; one block at least. number: of the source among the inputs."""
-    builder = BlockBuilder(config.splits, number)
+    """Entries of one source in blocks of so many; one block at least. number: of the source among the inputs.
+
+    has_census: the survey tells of the files that the entries name.
+    """
+    builder = BlockBuilder(config.splits, number, has_census=has_census)
     for entry in entries:
         if not isinstance(entry, (Entry, RejectedRow)):
             builder.tell(entry)

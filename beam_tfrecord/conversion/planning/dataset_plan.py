@@ -14,6 +14,7 @@ from beam_tfrecord.annotations import KINDS, feature_keys
 from beam_tfrecord.annotations.base import Schema, Vocabulary
 from beam_tfrecord.conversion.planning.accounts import InputAccount, account_inputs, check_strict
 from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem
+from beam_tfrecord.conversion.planning.census import Walk
 from beam_tfrecord.conversion.planning.survey import Hashes, HashSketch, SizeSample, Survey
 from beam_tfrecord.core.splits import split_by_ratio, split_thresholds, stratified_counts
 from beam_tfrecord.errors import ConfigError, ManifestError, nearest
@@ -93,11 +94,13 @@ def plan_dataset(
     config: ConvertConfig,
     sizes_of: SizesOf,
     deep_kinds: DeepKinds = lambda masks: (),
+    walk: Walk | None = None,
 ) -> DatasetPlan:
     """Decide the vocabulary, the schema and the shards.
 
     fixed_labels: the names of --labels. sizes_of: sizes in bytes of those files that exist. deep_kinds: the kinds of
-    which some of these masks have more than 8 bits. Raises ConfigError when an option does not fit the rows.
+    which some of these masks have more than 8 bits. walk: lists all files below a folder; without it no census is
+    taken of the files beside the images. Raises ConfigError when an option does not fit the rows.
     """
     if not survey.rows:
         places = ", ".join(public_uri(source.uri) for source in sources)
@@ -107,7 +110,7 @@ def plan_dataset(
             "some inputs have images and others are tables without an image column: convert them into datasets of "
             "their own"
         )
-    inputs = account_inputs(sources, survey.accounts)
+    inputs = account_inputs(sources, survey, walk)
     if config.manifest.strict:
         check_strict(inputs)
     schema = plan_schema(survey, sources, fixed_labels, config, deep_kinds)
@@ -127,7 +130,7 @@ def plan_dataset(
         for name, sketch in sorted(orders.items())
     }
     told = replace(
-        survey, orders={}, strata={}, masks={}, accounts={}
+        survey, orders={}, strata={}, masks={}, accounts={}, files={}
     )  # the hashes have done their work: the plan goes to every worker
     return DatasetPlan(told, schema, splits, strata, _straddling(orders), record_bytes, inputs)
 

@@ -6,6 +6,7 @@ Surveys are small, can be added in any order with the same result, and never hol
 from __future__ import annotations
 
 import functools
+import hashlib
 import heapq
 import itertools
 import re
@@ -106,7 +107,8 @@ class Survey:
     rejects by origin. rows_by_input: rows by the number of the input. own_splits: entries whose split
     the row or the input names. pictures: images, frames and table rows;
     pictures_with: those that have something of a kind of annotation. masks: a sample of the masks of each kind whose
-    depth is looked at. accounts: what was used and named of each input while its rows were read.
+    depth is looked at. accounts: what was used and named of each input while its rows were read. files:
+    hashes of the files that the rows name, by input, where a census is to be taken.
     """
 
     rows: int = 0
@@ -128,6 +130,7 @@ class Survey:
     pictures_with: Mapping[str, int] = field(default_factory=dict)
     masks: Mapping[str, tuple[SizeSample, ...]] = field(default_factory=dict)
     accounts: Mapping[int, Account] = field(default_factory=dict)
+    files: Mapping[int, HashSketch] = field(default_factory=dict)
 
     @property
     def rejected(self) -> int:
@@ -137,7 +140,7 @@ class Survey:
     @property
     def num_hashes(self) -> int:
         """How many hashes are held: what decides the size of the survey."""
-        sketches = itertools.chain(self.orders.values(), *self.strata.values())
+        sketches = itertools.chain(self.orders.values(), self.files.values(), *self.strata.values())
         return sum(sketch.count for sketch in sketches if sketch.hashes is not None)
 
 
@@ -190,6 +193,10 @@ def merge_surveys(surveys: Iterable[Survey]) -> Survey:
             number: merge_accounts(part.accounts[number] for part in parts if number in part.accounts)
             for number in sorted({number for part in parts for number in part.accounts})
         },
+        files={
+            number: merge_sketches(part.files[number] for part in parts if number in part.files)
+            for number in sorted({number for part in parts for number in part.files})
+        },
     )
 
 
@@ -227,9 +234,10 @@ def first_findings(findings: Iterable[Finding], count: int = SHOWN_PROBLEMS) -> 
 class BlockBuilder:
     """Gathers entries into block items, and what a survey needs of them."""
 
-    def __init__(self, config: SplitConfig, source: int) -> None:
+    def __init__(self, config: SplitConfig, source: int, *, has_census: bool = False) -> None:
         self._config = config
         self._source = source
+        self._has_census = has_census
         self._thresholds = split_thresholds(config.splits) if config.splits else ()
         self.reset()
 
@@ -250,6 +258,7 @@ class BlockBuilder:
         self._pictures_with: Counter[str] = Counter()
         self._problems: list[Finding] = []
         self._account = AccountBuilder()
+        self._files: list[int] = []
 
     def tell(self, told: Ignored | Account) -> None:
         """Take note of what is no row."""
@@ -295,6 +304,8 @@ class BlockBuilder:
         if len(self._problems) > 16 * SHOWN_PROBLEMS:
             self._problems = list(first_findings(self._problems))
         self._orders.setdefault(REJECTS, []).append(order)
+        if self._has_census and finding.uri:
+            self._files.append(file_hash(finding.uri))
         self.items.append(BlockItem(order, REJECTS, 0, "", self._source, pack_entry(reject)))
 
     def _labels_of(self, entry: Entry) -> list[str]:
@@ -313,7 +324,11 @@ class BlockBuilder:
                 self._facets.update(kind.facets(value))
                 for uri, member in kind.masks(value):
                     self._sample_mask(name, SizeSample(order, uri, member))
+                    if self._has_census:
+                        self._files.append(file_hash(uri))
         self._pictures += len(entry.frames) or 1
+        if self._has_census:
+            self._files.extend(file_hash(uri) for uri in (entry.uri, *(frame.uri for frame in entry.frames)) if uri)
         if entry.frames:
             self._kinds_of_item.add("sequence")
             self._sample_size(order, entry.frames[0].uri, entry.frames[0].member)
@@ -359,7 +374,13 @@ class BlockBuilder:
             pictures_with=dict(self._pictures_with),
             masks={kind: _sampled(masks) for kind, masks in self._masks.items()},
             accounts={self._source: account} if (account := self._account.account()) != NO_ACCOUNT else {},
+            files={self._source: _sketch(self._files)} if self._files else {},
         )
+
+
+def file_hash(uri: str) -> int:
+    """What a file is known by in a survey."""
+    return int.from_bytes(hashlib.blake2b(uri.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 def _annotations_of(entry: Entry) -> Iterable[Mapping[str, Any]]:

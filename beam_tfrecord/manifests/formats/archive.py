@@ -36,6 +36,7 @@ class ArchiveFormat(ManifestFormat):
     """
 
     name = "archive"
+    counts_files = True
     suffixes = ARCHIVE_SUFFIXES
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:

@@ -43,6 +43,7 @@ class ExtractedFormat(ManifestFormat):
     """One object with canonical fields per line."""
 
     name = "extracted"
+    counts_files = True
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
         """Whether the first object begins with its place."""

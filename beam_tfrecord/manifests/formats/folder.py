@@ -19,7 +19,7 @@ from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ManifestEr
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import TABLE_SUFFIXES, JunkCounter, is_data_name, junk_part
 from beam_tfrecord.manifests.layout import Folder, Layout, find_layout
-from beam_tfrecord.manifests.registry import FORMATS, detect_format, has_suffix
+from beam_tfrecord.manifests.registry import FORMATS, detect_format, has_suffix, read_head
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import has_glob, name_of, scheme_of, with_slash, without_slash
@@ -29,12 +29,14 @@ from beam_tfrecord.options.config import ManifestConfig
 _MANIFEST_SUFFIXES = (*TABLE_SUFFIXES, ".json")
 _MOST_MANIFESTS = 20  # of a folder, that are looked into
 _ROWS_TRIED = 5
+_LABEL_SUFFIXES = (".xml", ".json", ".txt")
 
 
 class FolderFormat(ManifestFormat):
     """A folder of images. It is walked once to learn its layout, and once for its rows; neither keeps the names."""
 
     name = "folder"
+    counts_files = True
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         uri = without_slash(uri)
@@ -48,9 +50,12 @@ class FolderFormat(ManifestFormat):
                 layout = find_layout(seen.images, uri, labels_needed=config.label_pattern is None)
             except ManifestError as error:
                 unclear = error
+        found, surprises = _labels_beside(files, uri, seen, split, config)
+        if found is not None:
+            return found
         # The names of several folders are labels; that of a single one may be anything.
         if layout is not None and (layout.class_count(seen.images) > 1 or config.label_pattern is not None):
-            return self._source(uri, split, layout, seen)
+            return self._source(uri, split, layout, seen, surprises)
         found = _manifest(files, uri, seen.manifests, split, config)
         if found is not None and unclear is not None:
             _check_names_all(files, found, config, seen, unclear)
@@ -58,9 +63,11 @@ class FolderFormat(ManifestFormat):
             return found
         if layout is None:
             raise unclear or ManifestError(_no_images(uri, seen.manifests))
-        return self._source(uri, split, layout, seen)
+        return self._source(uri, split, layout, seen, surprises)
 
-    def _source(self, uri: str, split: str | None, layout: Layout, seen: _Seen) -> Source:
+    def _source(
+        self, uri: str, split: str | None, layout: Layout, seen: _Seen, surprises: tuple[tuple[str, str], ...]
+    ) -> Source:
         only_data = sorted("/".join(folder) for folder in seen.data - seen.images.keys() if layout.fits(folder))
         told = AccountBuilder()
         told.find(FILES, seen.num_files)
@@ -73,7 +80,16 @@ class FolderFormat(ManifestFormat):
             "only_data": only_data,
             "has_data": bool(seen.data),
         }
-        return Source(uri, self.name, split, uri, details=details, account=told.account(), decisions=tuple(decided))
+        return Source(
+            uri,
+            self.name,
+            split,
+            uri,
+            details=details,
+            account=told.account(),
+            decisions=tuple(decided),
+            surprises=surprises,
+        )
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         uri, details = piece.source.uri, piece.source.details
@@ -126,13 +142,15 @@ class _Seen(NamedTuple):
     """What lies in a folder.
 
     images: number of images by the folders they lie in. data: folders that texts and the like lie in. manifests: the
-    first files that may be some, by relative path. num_files: all files, whatever they are.
+    first files that may be some, by relative path. num_files: all files, whatever they are. label_files: the first
+    files that may hold the labels of one image, by ending.
     """
 
     images: dict[Folder, int]
     data: set[Folder]
     manifests: list[str]
     num_files: int
+    label_files: dict[str, list[str]]
 
 
 class _Place(NamedTuple):
@@ -172,6 +190,7 @@ def _look(files: Files, uri: str) -> _Seen:
     images: dict[Folder, int] = {}
     data: set[Folder] = set()
     manifests: list[str] = []
+    label_files: dict[str, list[str]] = {suffix: [] for suffix in _LABEL_SUFFIXES}
     count = 0
     start = len(with_slash(uri))
     last: str | None = None
@@ -191,7 +210,42 @@ def _look(files: Files, uri: str) -> _Seen:
             data.add(folder)
             if len(manifests) < _MOST_MANIFESTS and has_suffix(path.lower(), _MANIFEST_SUFFIXES):
                 manifests.append(path)
-    return _Seen(images, data, manifests, count)
+            suffix = path[path.rfind(".") :].lower()
+            if suffix in label_files and len(label_files[suffix]) < _MOST_MANIFESTS:
+                label_files[suffix].append(path)
+    return _Seen(images, data, manifests, count, label_files)
+
+
+def _labels_beside(
+    files: Files, uri: str, seen: _Seen, split: str | None, config: ManifestConfig
+) -> tuple[Source | None, tuple[tuple[str, str], ...]]:
+    """The source of the format whose label files lie among the images, or what is surprising where none is read."""
+    if config.format != "auto" or not seen.images:
+        return None, ()
+    for suffix, paths in seen.label_files.items():
+        manifest = _format_of(files, uri, suffix, paths)
+        if manifest is None:
+            continue
+        try:
+            source = manifest.describe(files, uri, split, config)
+        except ManifestError as error:
+            told = f"{paths[0]} holds labels of the format {manifest.name}, which were not read: {error}"
+            return None, (("labels_not_read", told),)
+        if source.details.get("paired"):
+            decided = Decision("labels", f"{suffix} files beside the images", f"the content of {paths[0]}")
+            return dataclasses.replace(source, decisions=(decided, *source.decisions)), ()
+    return None, ()
+
+
+def _format_of(files: Files, uri: str, suffix: str, paths: list[str]) -> ManifestFormat | None:
+    """The format whose labels one of these files holds."""
+    candidates = [manifest for manifest in FORMATS.values() if suffix in manifest.beside]
+    for path in paths if candidates else ():
+        head = read_head(files, with_slash(uri) + path)
+        for manifest in candidates:
+            if manifest.annotates(head):
+                return manifest
+    return None
 
 
 def _manifest(files: Files, folder: str, paths: list[str], split: str | None, config: ManifestConfig) -> Source | None:

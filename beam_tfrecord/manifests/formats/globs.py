@@ -18,6 +18,7 @@ class GlobFormat(ManifestFormat):
     """The files that a pattern matches, sorted by code point. Paths are those below the pattern's literal folder."""
 
     name = "glob"
+    counts_files = True
     suffixes = IMAGE_SUFFIXES
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:

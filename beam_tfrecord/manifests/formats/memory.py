@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from beam_tfrecord.annotations.cells import plain
+from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles
@@ -31,7 +32,9 @@ def describe_rows(rows: Any, config: ManifestConfig, split: str | None = None, n
     header = tuple(dict.fromkeys(column for record in records for column in record))
     roles = find_roles(header, config, name, lambda column: (plain(row.get(column)) for row in records[:_SAMPLE_ROWS]))
     check_has_image(roles, header, config, name, ", ".join(f"{key}={value!r}" for key, value in records[0].items()))
-    return Source(name, "rows", split, config.images or "", details={"roles": roles.to_details()}, rows=records)
+    told = Decision("format", "rows", "they were given in memory")
+    details = {"roles": roles.to_details()}
+    return Source(name, "rows", split, config.images or "", details=details, rows=records, decisions=(told,))
 
 
 def _records(rows: Any) -> Iterator[dict[str, Any]]:
@@ -51,6 +54,7 @@ class MemoryFormat(ManifestFormat):
     """Rows given by the caller. Made by :func:`describe_rows`; there is no place to look at."""
 
     name = "rows"
+    counts_files = True
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         raise ConfigError("rows in memory have no place: give them to describe_rows")

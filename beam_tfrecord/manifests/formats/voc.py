@@ -10,15 +10,18 @@ pixels from 1, but the Object Detection API and most tools take no notice of tha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from beam_tfrecord.core.account import LABEL_FILES, AccountBuilder, Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ConfigError, ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.beside import find_splits, split_in
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.formats.voc_xml import fields_of_xml
+from beam_tfrecord.manifests.layout import Layout
 from beam_tfrecord.manifests.siblings import (
     ImageFinder,
     in_parallel,
@@ -65,6 +68,7 @@ class VocFormat(ManifestFormat):
     """A folder with XML annotations, an XML file, or (with --format voc) a list of ImageSets."""
 
     name = "voc"
+    beside = (".xml",)
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
         if not files.is_folder(uri):
@@ -76,17 +80,46 @@ class VocFormat(ManifestFormat):
         folders = [files.join(uri, name) for name in _ANNOTATIONS if f"{name}/" in names]
         return any(_has_xml(files, folder) for folder in (*folders, uri)) or len(_devkit_folders(files, uri)) > 0
 
+    def annotates(self, head: bytes) -> bool:
+        return _OUTER.search(head) is not None
+
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
+        told = AccountBuilder()
         with readable(uri):
             layout = replace(_find_layout(files, uri, config.images), encoding=config.encoding)
-        return Source(uri, self.name, split, layout.images, details=asdict(layout))
+            items = _items(files, layout)[0]
+            images = relative_files(files, layout.images)[0]
+            splits = _folder_splits(files, layout, images, uri)
+        told.find(_kind_of_items(layout), len(items))
+        finder = ImageFinder(images)
+        decided = []
+        if layout.lists:
+            decided.append(Decision("split", "the list that names the image", layout.lists))
+        elif splits is not None and split is None:
+            decided.append(Decision("split", "the name of a folder", "each of these folders is called like a split"))
+        return Source(
+            uri,
+            self.name,
+            split,
+            layout.images,
+            details={
+                "layout": asdict(layout),
+                "splits": splits.to_details() if splits is not None else None,
+                "paired": sum(finder.find("", without_suffix(path)) is not None for path in items),
+                "label_suffix": ".xml" if layout.annotations and not layout.only else "",
+            },
+            account=told.account(),
+            decisions=tuple(decided),
+        )
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
         with readable(source.uri):
-            yield from pieces_of(source, len(_items(files, _Layout(**source.details))[0]))
+            yield from pieces_of(source, len(_items(files, _Layout(**source.details["layout"]))[0]))
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
-        layout = _Layout(**piece.source.details)
+        details = piece.source.details
+        layout = _Layout(**details["layout"])
+        told = AccountBuilder()
         with readable(piece.source.uri):
             paths, ignored = _items(files, layout)
             reader = _Reader(
@@ -94,6 +127,7 @@ class VocFormat(ManifestFormat):
                 layout,
                 ImageFinder(relative_files(files, layout.images)[0]),
                 _split_lists(files, layout),
+                Layout(**details["splits"]) if details["splits"] else None,
                 {
                     field: (folder, frozenset(relative_files(files, folder)[0]))
                     for field, folder in (("mask", layout.class_masks), ("instance_mask", layout.object_masks))
@@ -102,17 +136,34 @@ class VocFormat(ManifestFormat):
             )
         if ignored and piece.start == 0:
             yield Ignored(ignored)
-        yield from in_parallel(reader.row, items_of(piece, paths))
+        for row in in_parallel(reader.row, items_of(piece, paths)):
+            told.use(_kind_of_items(layout), "read")
+            yield row
+        yield told.account()
+
+
+def _kind_of_items(layout: _Layout) -> str:
+    return LABEL_FILES if layout.annotations else "masks"
+
+
+def _folder_splits(files: Files, layout: _Layout, images: Sequence[str], uri: str) -> Layout | None:
+    """The layout that tells splits by the folders of the images, where no list does."""
+    if layout.lists or layout.only:
+        return None
+    return find_splits([path for path in images if is_image_name(path)], uri)
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Makes rows of the items of a folder. masks: (folder, names that are there) by canonical field."""
+    """Makes rows of the items of a folder. splits: what the folders of the images tell. masks: (folder, names
+    that are there) by canonical field.
+    """
 
     files: Files
     layout: _Layout
     finder: ImageFinder
     split_of: Mapping[str, str]
+    splits: Layout | None
     masks: Mapping[str, tuple[str, frozenset[str]]]
 
     def _fields(self, uri: str) -> dict[str, Any]:
@@ -128,8 +179,9 @@ class _Reader:
             return rejected(origin, error.code, error.message, self.finder.find("", stem) or stem)
         stated = fields.pop("stated_image", "")
         fields["image"] = self.finder.find(stated, stem) or stated or f"{stem}.jpg"
-        if stem in self.split_of:
-            fields["split"] = self.split_of[stem]
+        split = self.split_of.get(stem) or split_in(self.splits, fields["image"])
+        if split:
+            fields["split"] = split
         for field, (folder, names) in self.masks.items():
             fields[field] = self.files.join(folder, f"{stem}.png") if f"{stem}.png" in names else ""
         return Row(origin, fields)
@@ -203,7 +255,7 @@ def _layout_of_file(files: Files, uri: str, images: str | None) -> _Layout:
 def _layout_below(files: Files, root: str, annotations: str, images: str | None, only: str = "") -> _Layout:
     if images is None:
         beside = annotations or root
-        has_own = any(is_image_name(name) for name in files.list_folder(beside))
+        has_own = any(is_image_name(path) for path in relative_files(files, beside)[0])
         images = _subfolder(files, beside, _IMAGES) or _subfolder(files, root, _IMAGES) or (beside if has_own else root)
     return _Layout(
         annotations,

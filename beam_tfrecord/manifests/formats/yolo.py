@@ -1,96 +1,161 @@
-"""YOLO datasets: a data.yaml, images beside labels, one text file per image (docs.ultralytics.com/datasets).
+"""YOLO text labels: a line per object (https://docs.ultralytics.com/datasets/detect/).
 
-Read are the yaml, its folder, a folder of ``images/`` and ``labels/`` with the class names in ``classes.txt``, and a
-list of images. The label file of ``images/a/x.jpg`` is ``labels/a/x.txt``, or ``x.txt`` beside an image that lies in no
-``images`` folder. An image without a label file has no objects. Class ids are the places of the names.
+The classes and the places of the images are described by a ``data.yaml``, by darknet's ``obj.data``, or by their folder
+with the names in ``classes.txt``. Where a yaml or a list speaks, the label file of ``images/a/x.jpg`` is
+``labels/a/x.txt``, or ``x.txt`` beside an image that lies in no ``images`` folder; in a folder without one it is
+found as :mod:`beam_tfrecord.manifests.beside` tells. An image without a label file has no objects. Class ids are the
+places of the names.
 
 YOLO tools turn images by their EXIF tag before they show or train them, so annotations belong to the turned picture.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
+from beam_tfrecord.core.account import (
+    FILES,
+    IMAGES,
+    LABEL_FILES,
+    WITH_LABEL_FILE,
+    WITHOUT_LABEL_FILE,
+    Account,
+    AccountBuilder,
+    Decision,
+)
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ElementError, ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
-from beam_tfrecord.manifests.filenames import is_image_name
+from beam_tfrecord.manifests.beside import account_of_tree, find_splits, lies_among_labels, pair_files, split_in
+from beam_tfrecord.manifests.filenames import is_image_name, junk_part
+from beam_tfrecord.manifests.formats.yolo_darknet import find_data_file, leading_folders, read_data_file
 from beam_tfrecord.manifests.formats.yolo_labels import LabelForm, parse_labels
 from beam_tfrecord.manifests.formats.yolo_yaml import YoloData, find_yaml, read_names_file, read_yaml
+from beam_tfrecord.manifests.layout import IMAGE_FOLDERS
 from beam_tfrecord.manifests.siblings import in_parallel, items_of, parent, pieces_of, relative_files, without_suffix
-from beam_tfrecord.manifests.split_names import is_split_folder
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.lines import read_lines
 from beam_tfrecord.manifests.text.row_fields import rejected
+from beam_tfrecord.manifests.text.uri_text import name_of, with_slash
 from beam_tfrecord.options.config import ManifestConfig
 
-_NAME_FILES = ("classes.txt", "obj.names", "labels/classes.txt", "labels.txt", "predefined_classes.txt")
+# LabelImg and darknet; CVAT; Roboflow's "YOLO Darknet".
+_NAME_FILES = ("classes.txt", "obj.names", "labels.txt", "_darknet.labels", "darknet.labels", "predefined_classes.txt")
 _YAML_SUFFIXES = (".yaml", ".yml")
+_NO_LABELS = re.compile(r"(?:train|val|valid|test|readme.*|licen[cs]e|requirements)\.txt", re.IGNORECASE)
+_LINE = re.compile(rb"\s*\d+(?:\.0+)?(?:\s+-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?){4,}\s*")
+
+
+class _Picture(NamedTuple):
+    """An image: its split, its path below the base (or uri), and the uri of its label file, '' when none is there."""
+
+    split: str
+    image: str
+    labels: str
 
 
 class YoloFormat(ManifestFormat):
-    """A data.yaml, or a folder that has one, or images/ and labels/; with --format yolo also a list of images."""
+    """A data.yaml or obj.data, or a folder that has one, or images with label files; with --format yolo also a list."""
 
     name = "yolo"
+    counts_files = True
     suffixes = _YAML_SUFFIXES
+    beside = (".txt",)
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
         if not files.is_folder(uri):
+            if uri.lower().endswith(".data"):
+                return b"names" in head and b"=" in head
             return uri.lower().endswith(_YAML_SUFFIXES) and b"names" in head
-        if find_yaml(files, uri):
+        if find_yaml(files, uri) or find_data_file(files, uri):
             return True
         if not {"images/", "labels/"} <= set(files.list_folder(uri)):
             return False
         return any(path.endswith(".txt") for path in relative_files(files, files.join(uri, "labels"))[0])
 
+    def annotates(self, head: bytes) -> bool:
+        """Whether every line (the last may be cut) is a class id and four numbers or more."""
+        lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[:50] if line.strip()]
+        whole = lines[:-1] if len(lines) > 1 else lines
+        return bool(whole) and all(_LINE.fullmatch(line) for line in whole)
+
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         with readable(uri):
-            data = _find_data(files, uri, config.images, config.encoding)
-        ids = sorted(data.names)
-        return Source(
-            uri,
-            self.name,
-            split,
-            data.root,
-            labels=tuple(data.names[number] for number in ids),
-            category_ids=tuple(ids),
-            details={
+            data, decided = _find_data(files, uri, config.images, config.encoding)
+            tree = _tree_of(files, data)
+            details = {
                 "parts": data.parts,
                 "points": data.points,
                 "values": data.values,
                 "point_names": data.point_names,
+                "tree": tree,
+                "has_rule": data.has_rule,
+                "manifests": data.manifests,
                 "encoding": config.encoding,
-            },
-        )
+            }
+            ids = sorted(data.names)
+            source = Source(
+                uri,
+                self.name,
+                split,
+                data.root,
+                labels=tuple(data.names[number] for number in ids),
+                category_ids=tuple(ids),
+                details=details,
+            )
+            pictures, _ = _pictures(files, source)
+            details["paired"] = sum(picture.labels != "" for picture in pictures)
+            if not any(part for part, _ in data.parts) and split is None:
+                found = sorted({picture.split for picture in pictures} - {""})
+                if found:
+                    decided.append(Decision("split", ", ".join(found), "the names of the folders of the images"))
+            return replace(source, account=_found(files, source, len(pictures)), decisions=tuple(decided))
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
         with readable(source.uri):
-            yield from pieces_of(source, len(_images(files, source)[0]))
+            yield from pieces_of(source, len(_pictures(files, source)[0]))
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         source = piece.source
+        told = AccountBuilder()
         with readable(source.uri):
-            images, ignored = _images(files, source)
-        if ignored and piece.start == 0:
-            yield Ignored(ignored)
+            pictures, junk = _pictures(files, source)
+            if piece.start == 0 and source.details["tree"]:
+                _tell_tree(files, source, pictures, told)
+        if junk and piece.start == 0:
+            yield Ignored(junk)
         names = dict(zip(source.category_ids or (), source.labels or (), strict=True))
         details = source.details
         form = LabelForm(names, details["points"], details["values"], details["point_names"], details["encoding"])
-        yield from in_parallel(lambda item: _row(files, source, *item, form), items_of(piece, images))
+        count = read = 0
+        for row, has_labels in in_parallel(lambda item: _row(files, source, item, form), items_of(piece, pictures)):
+            count, read = count + 1, read + has_labels
+            yield row
+        told.use(LABEL_FILES, "read", read)
+        if not details["tree"]:  # a list may name images anywhere: nothing tells what else lies there
+            told.find(LABEL_FILES, read)
+            told.use(IMAGES, WITH_LABEL_FILE, read)
+            told.use(IMAGES, WITHOUT_LABEL_FILE, count - read)
+        yield told.account()
 
 
-def _row(files: Files, source: Source, split: str, image: str, form: LabelForm) -> Row | RejectedRow:
-    uri = files.join(source.base, image)
-    labels = label_path(uri)
+def _row(files: Files, source: Source, picture: _Picture, form: LabelForm) -> tuple[Row | RejectedRow, bool]:
+    """The row of an image, and whether it has a label file."""
+    uri = files.join(source.base, picture.image)
+    labels = picture.labels or label_path(uri)
     try:
-        boxes = parse_labels(_read(files, labels), labels, form)
+        data = _read(files, labels) if picture.labels or not source.details["tree"] else None
+        boxes = parse_labels(data or b"", labels, form)
     except ElementError as error:
-        return rejected(uri, error.code, error.message, uri)
-    fields: dict[str, Any] = {"image": image, "boxes": boxes, "frame": "upright"}
-    if split:
-        fields["split"] = split
-    return Row(uri, fields)
+        return rejected(uri, error.code, error.message, uri), True
+    fields: dict[str, Any] = {"image": picture.image, "boxes": boxes, "frame": "upright"}
+    if picture.split:
+        fields["split"] = picture.split
+    return Row(uri, fields), data is not None
 
 
 def label_path(image: str) -> str:
@@ -102,13 +167,13 @@ def label_path(image: str) -> str:
     return "/".join(folders) + ".txt"
 
 
-def _read(files: Files, uri: str) -> bytes:
-    """A label file; nothing when there is none."""
+def _read(files: Files, uri: str) -> bytes | None:
+    """A label file; None when there is none."""
     try:
         with files.open(uri) as stream:
             return stream.read()
     except FileNotFoundError:
-        return b""
+        return None
     except OSError as error:
         raise RowError("read_failed", f"the label file {uri} cannot be read: {error}") from None
 
@@ -117,61 +182,170 @@ def _read(files: Files, uri: str) -> bytes:
 # What is where
 
 
-def _find_data(files: Files, uri: str, images: str | None, encoding: str) -> YoloData:
+def _find_data(files: Files, uri: str, images: str | None, encoding: str) -> tuple[YoloData, list[Decision]]:
     is_folder = files.is_folder(uri)
     if not is_folder and not files.is_file(uri):
         raise ManifestError(f"{uri} does not exist")
     yaml = find_yaml(files, uri, encoding) if is_folder else uri if uri.lower().endswith(_YAML_SUFFIXES) else ""
     if yaml:
-        return read_yaml(files, yaml, images, encoding=encoding)
+        return replace(read_yaml(files, yaml, images, encoding=encoding), manifests=(yaml,)), [
+            Decision("classes", yaml, "its names")
+        ]
     folder = uri if is_folder else parent(uri)
+    data = find_data_file(files, uri) if is_folder else uri if uri.lower().endswith(".data") else ""
+    if data:
+        named, lists = read_data_file(files, data)
+        parts = tuple(("train" if split == "train" else split, place) for split, place in lists.items())
+        parts = parts or _parts_of_folder(files, folder)
+        told = Decision("classes", named, f"names in {data}")
+        return YoloData(
+            images or folder, read_names_file(files, named, encoding), parts, manifests=(data, named, *lists.values())
+        ), [told]
     beside = find_yaml(files, folder, encoding)
+    named = beside or _names_file(files, folder)
     if beside:
         names = read_yaml(files, beside, images, need_parts=False, encoding=encoding).names
     else:
-        named = next((place for name in _NAME_FILES if files.is_file(place := files.join(folder, name))), "")
-        if not named:
-            raise ManifestError(f"{folder} names no classes: put a data.yaml or a classes.txt there, one name per line")
         names = read_names_file(files, named, encoding)
     parts = _parts_of_folder(files, folder) if is_folder else (("", uri),)
-    return YoloData(images or folder, names, parts)
+    manifests = (named,) if is_folder else (named, uri)
+    told = Decision("classes", named, "its lines" if not beside else "its names")
+    return YoloData(images or folder, names, parts, has_rule=not is_folder, manifests=manifests), [told]
+
+
+def _names_file(files: Files, folder: str) -> str:
+    """The file of class names of a folder: at its top, else the only one below it. Raises ManifestError."""
+    top = next((place for name in _NAME_FILES if files.is_file(place := files.join(folder, name))), "")
+    if top:
+        return top
+    below = [path for path in relative_files(files, folder)[0] if name_of(path).lower() in _NAME_FILES]
+    found = {_content(files, files.join(folder, path)): files.join(folder, path) for path in reversed(below)}
+    if len(found) > 1:
+        one, other = sorted(found.values())[:2]
+        raise ManifestError(f"{one} and {other} name different classes: put the right one into {folder}")
+    if not found:
+        raise ManifestError(f"{folder} names no classes: put a data.yaml or a classes.txt there, one name per line")
+    return next(iter(found.values()))
+
+
+def _content(files: Files, uri: str) -> bytes:
+    with files.open(uri) as stream:
+        return stream.read()
 
 
 def _parts_of_folder(files: Files, folder: str) -> tuple[tuple[str, str], ...]:
-    """The folder images/, or its subfolders when they are all called like splits."""
+    """The folder images/ where all lie in it, else the folder itself."""
     images = files.join(folder, "images")
-    if not files.is_folder(images):
-        return (("", folder),)
-    below = [name.rstrip("/") for name in files.list_folder(images)]
-    if below and all(is_split_folder(name) for name in below):
-        return tuple((name.lower(), files.join(images, name)) for name in below)
-    return (("", images),)
+    return (("", images if files.is_folder(images) else folder),)
 
 
-def _images(files: Files, source: Source) -> tuple[list[tuple[str, str]], int]:
-    """((split, path below the base or uri) of each image, in the order of the parts; pieces of junk among them)."""
+def _tree_of(files: Files, data: YoloData) -> str:
+    """The folder that holds all images and label files; '' where a list names images, which may lie anywhere."""
+    tops = []
+    for _, place in data.parts:
+        if not files.is_folder(place):
+            return ""
+        folders = place.rstrip("/").split("/")
+        named = [at for at, name in enumerate(folders) if name.lower() in IMAGE_FOLDERS]
+        tops.append("/".join(folders[: named[-1]]) if named else "/".join(folders))
+    return posixpath.commonpath(tops) if "://" not in tops[0] else _common(tops)
+
+
+def _common(uris: Sequence[str]) -> str:
+    """The folder that uris with a scheme have in common."""
+    scheme, _, _ = uris[0].partition("://")
+    return f"{scheme}://" + posixpath.commonpath([uri.partition("://")[2] for uri in uris])
+
+
+def _paths(files: Files, tree: str) -> list[str]:
+    """All files below the tree, junk included."""
+    start = len(with_slash(tree))
+    return [info.uri[start:] for info in files.walk(tree)]
+
+
+def _is_label(path: str) -> bool:
+    name = name_of(path).lower()
+    return name.endswith(".txt") and name not in _NAME_FILES and _NO_LABELS.fullmatch(name) is None
+
+
+def _pictures(files: Files, source: Source) -> tuple[list[_Picture], int]:
+    """The images in the order of the parts, each with its label file; and the pieces of junk among them."""
+    tree, base = source.details["tree"], source.base
+    if not tree:
+        return [
+            _Picture(split, _below(base, image), "")
+            for split, place in source.details["parts"]
+            for image in _images_of(files, place, base, source.details["encoding"])
+        ], 0
     found: list[tuple[str, str]] = []
-    ignored = 0
+    junk = 0
     for split, place in source.details["parts"]:
-        if files.is_folder(place):
-            paths, junk = relative_files(files, place)
-            ignored += junk
-            images = [files.join(place, path) for path in paths if is_image_name(path)]
-        else:
-            images = _list_of_images(files, place, source.base, source.details["encoding"])
-        found.extend((split, _below(source.base, image)) for image in images)
-    return found, ignored
+        paths, ignored = relative_files(files, place)
+        junk += ignored
+        found.extend((split, files.join(place, path)) for path in paths if is_image_name(path))
+    start = len(with_slash(tree))
+    there = [path for path in _paths(files, tree) if junk_part(path) is None]
+    if source.details["has_rule"]:
+        known = frozenset(there)
+        labels = {uri: path for _, uri in found if (path := label_path(uri)[start:]) in known}
+        return [_Picture(split, _below(base, uri), _under(tree, labels.get(uri))) for split, uri in found], junk
+    pairs = pair_files(there, _is_label, source.uri)
+    splits = find_splits([uri[start:] for _, uri in found], source.uri)
+    return [
+        _Picture(
+            split or split_in(splits, uri[start:]), _below(base, uri), _under(tree, pairs.label_of.get(uri[start:]))
+        )
+        for split, uri in found
+    ], junk
+
+
+def _under(tree: str, path: str | None) -> str:
+    return with_slash(tree) + path if path else ""
+
+
+def _found(files: Files, source: Source, pictures: int) -> Account:
+    """What lies in the tree, by its listing alone."""
+    told = AccountBuilder()
+    told.find(IMAGES, pictures)
+    tree = source.details["tree"]
+    if tree:
+        paths = _paths(files, tree)
+        told.find(FILES, len(paths))
+        images = {path[: max(path.rfind("/"), 0)] for path in paths if is_image_name(path) and junk_part(path) is None}
+        labels = [path for path in paths if junk_part(path) is None and _is_label(path)]
+        told.find(LABEL_FILES, sum(lies_among_labels(path, images) for path in labels))
+    return told.account()
+
+
+def _tell_tree(files: Files, source: Source, pictures: Sequence[_Picture], told: AccountBuilder) -> None:
+    tree = source.details["tree"]
+    start = len(with_slash(tree))
+    label_of = {
+        files.join(source.base, picture.image)[start:]: picture.labels[start:] for picture in pictures if picture.labels
+    }
+    images = {files.join(source.base, picture.image)[start:] for picture in pictures}
+    manifests = {uri[start:] for uri in source.details["manifests"]}
+    account_of_tree(told, _paths(files, tree), images, label_of, _is_label, manifests)
+
+
+def _images_of(files: Files, place: str, base: str, encoding: str) -> list[str]:
+    """The images of a folder or of a list."""
+    if files.is_folder(place):
+        return [files.join(place, path) for path in relative_files(files, place)[0] if is_image_name(path)]
+    return _list_of_images(files, place, base, encoding)
 
 
 def _list_of_images(files: Files, uri: str, base: str, encoding: str) -> list[str]:
     """The images of a list file: paths that begin with ./ start from its folder, other relative ones from the base."""
     lines = read_lines(files, uri, encoding)
+    paths = [path for line in lines if (path := line.strip().replace("\\", "/"))]
+    skipped = leading_folders(files, base, [path for path in paths if not path.startswith("./")])
     images = []
-    for line in lines:
-        path = line.strip().replace("\\", "/")
-        if path:
-            start, path = (parent(uri), path[2:]) if path.startswith("./") else (base, path)
-            images.append(files.join(start, path))
+    for path in paths:
+        if path.startswith("./"):
+            images.append(files.join(parent(uri), path[2:]))
+        else:
+            images.append(files.join(base, "/".join(path.split("/")[skipped:]) if skipped else path))
     return images
 
 

@@ -25,7 +25,8 @@ class YoloData:
     """What is known of a dataset.
 
     root: folder that relative paths start from. names: by class id. parts: (split, folder or list of images).
-    points, values: number of keypoints of each object, and of values of each (2: x, y; 3: visibility too).
+    points, values: number of keypoints of each object, and of values of each (2: x, y; 3: visibility too). has_rule:
+    the label files lie where YOLO tools look for them, nowhere else. manifests: the files that said all this.
     """
 
     root: str
@@ -34,6 +35,8 @@ class YoloData:
     points: int = 0
     values: int = 0
     point_names: tuple[str, ...] = ()
+    has_rule: bool = True
+    manifests: tuple[str, ...] = ()
 
 
 def find_yaml(files: Files, folder: str, encoding: str = AUTO_ENCODING) -> str:

@@ -61,8 +61,8 @@ class TestCoco(ManifestFormatContract):
         codes = (
             ("1", "bad_row"),
             ("2", "unknown_category"),
-            ("(no image_id)", "bad_annotation"),
             ("77", "bad_annotation"),
+            ("(no image_id)", "bad_annotation"),
         )
         return Sample(uri, good, [(f"{uri}:image {image}", code) for image, code in codes])
 
