@@ -89,7 +89,9 @@ def run(
     clear_output(output, found, storage, overwrite=flags.overwrite)
     stated = [shard.file.stated.records for shard in shards if shard.file.stated is not None]
     total = sum(stated) if len(stated) == len(shards) else None
-    transform = ExtractDataset(shards, known_layout(found), found.facts, output, storage)
+    transform = ExtractDataset(
+        shards, known_layout(found), found.facts, output, storage, found.label_names, found.faults
+    )
     run_shown(transform, options, Shown(flags.quiet, "records", "faulty", total))
     return read_result(output, storage)
 

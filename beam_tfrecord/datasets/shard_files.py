@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from beam_tfrecord.datasets.facts import DatasetFacts, facts_from
-from beam_tfrecord.datasets.metadata import CONVERSION, PublishedShard
+from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO, PublishedShard
 from beam_tfrecord.datasets.published import read_conversion
+from beam_tfrecord.datasets.tfds_info import read_tfds_info
+from beam_tfrecord.datasets.tfds_labels import LabelNames, read_label_names
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage, has_glob, name_of, parent
 from beam_tfrecord.tfrecord import detect_compression
@@ -45,18 +48,30 @@ class ShardFile:
         return self.records == 0
 
 
+class PlaceFault(NamedTuple):
+    """Something wrong with the files of a place together. code: of what ``verify`` finds."""
+
+    file: str
+    code: str
+    cause: str
+
+
 @dataclass(frozen=True)
 class FoundFiles:
     """What a place holds.
 
     folder: when the place is a folder, else ''. files: in the order of splits and shards. facts: of the dataset that
     the files belong to, when there are any. trouble: why the conversion.json that is there cannot be used, or ''.
+    label_names: names of ids by key, told by files of TensorFlow Datasets beside records from elsewhere. faults: (file,
+    code, cause) of what is wrong with the place as a whole, which all commands tell alike.
     """
 
     folder: str
     files: tuple[ShardFile, ...]
     facts: DatasetFacts | None = None
     trouble: str = ""
+    label_names: LabelNames = field(default_factory=dict)
+    faults: tuple[PlaceFault, ...] = ()
 
     @property
     def splits(self) -> list[str]:
@@ -90,7 +105,65 @@ def _in_folder(folder: str, storage: Storage) -> FoundFiles:
             trouble = str(error)
         else:
             return FoundFiles(folder, _stated_files(folder, facts), facts)
-    return FoundFiles(folder, tuple(_record_files(folder, storage)), trouble=trouble)
+    files, names, faults = _with_tfds(folder, _record_files(folder, storage), storage)
+    if all(file.records is None for file in files):
+        missing = missing_by_name([file.name for file in files])
+        faults += [PlaceFault(name, "missing_file", cause) for name, cause in missing]
+    return FoundFiles(folder, tuple(files), trouble=trouble, label_names=names, faults=tuple(faults))
+
+
+def _with_tfds(
+    folder: str, files: Sequence[ShardFile], storage: Storage
+) -> tuple[list[ShardFile], dict[str, tuple[str, ...]], list[PlaceFault]]:
+    """The files with what the metadata of TensorFlow Datasets in their own folders tell of them."""
+    known: dict[str, ShardFile] = {file.uri: file for file in files}
+    names: dict[str, tuple[str, ...]] = {}
+    faults = []
+    for place in sorted({parent(uri) for uri in known}):
+        start = f"{place.removeprefix(folder).lstrip('/')}/" if place != folder else ""
+        own, troubles = read_label_names(place, storage)
+        for key, told in own.items():
+            if names.setdefault(key, told) != told:
+                troubles.append((f"{key}.labels.txt", "another folder has other names for these labels"))
+        faults += [PlaceFault(start + name, "wrong_metadata", cause) for name, cause in troubles]
+        try:
+            info = read_tfds_info(place, storage)
+        except DatasetError as error:
+            faults.append(PlaceFault(start + DATASET_INFO, "wrong_metadata", str(error)))
+            continue
+        if info is None or info.file_format != "tfrecord":
+            continue
+        for split, stated in sorted(info.splits.items()):
+            for name, length in zip(stated.files, stated.lengths, strict=True):
+                uri = f"{place}/{name}"
+                if uri in known:
+                    known[uri] = replace(known[uri], split=split, records=length)
+                elif length:
+                    cause = f"the file is not there, but {DATASET_INFO} names it"
+                    faults.append(PlaceFault(start + name, "missing_file", cause))
+    return list(known.values()), names, faults
+
+
+_NUMBERED = re.compile(r"(?P<start>.*)-(?P<index>\d{5,})-of-(?P<count>\d{5,})(?P<end>.*)", re.DOTALL)
+_MOST_SHARDS = 1_000_000  # a larger number in a name is none of shards
+
+
+def missing_by_name(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """(name, cause) of the first shard that ``-00003-of-00008`` in the names of the others promises, for each set."""
+    groups: dict[tuple[str, int, str], set[int]] = {}
+    for name in names:
+        match = _NUMBERED.fullmatch(name)
+        if match:
+            groups.setdefault((match["start"], int(match["count"]), match["end"]), set()).add(int(match["index"]))
+    for (start, count, end), present in sorted(groups.items()):
+        missing = sorted(set(range(min(count, _MOST_SHARDS))) - present)
+        if missing:
+            more = f", and so are {len(missing) - 1:,} more" if len(missing) > 1 else ""
+            yield (
+                f"{start}-{missing[0]:05d}-of-{count:05d}{end}",
+                f"by the names of the others this file should be there{more}; if those that are there are all that is "
+                "wanted, name them with a glob",
+            )
 
 
 def _stated_files(folder: str, facts: DatasetFacts) -> tuple[ShardFile, ...]:
@@ -163,7 +236,10 @@ def _with_facts(files: Sequence[ShardFile], storage: Storage) -> FoundFiles:
         return FoundFiles("", tuple(files))
     folder = folders.pop()
     if not storage.is_file(f"{folder}/{CONVERSION}"):
-        return FoundFiles("", tuple(files))
+        told, names, faults = _with_tfds(folder, files, storage)
+        # What was not asked for may be missing.
+        wrong = tuple(fault for fault in faults if fault.code != "missing_file")
+        return FoundFiles("", tuple(told), label_names=names, faults=wrong)
     try:
         facts = facts_from(read_conversion(folder, storage))
     except DatasetError as error:

@@ -29,6 +29,7 @@ from typing import Any
 
 from beam_tfrecord.annotations.base import Feature
 
+NO_KIND = "none"  # of a feature in which none of the three lists is set; it has no values
 _INT64_MIN, _INT64_END = -(2**63), 2**63
 _ONE_BYTE = tuple(bytes((value,)) for value in range(0x80))
 
@@ -80,7 +81,9 @@ def is_sequence_example(data: bytes) -> bool:
 
 
 def decode_example(data: bytes) -> dict[str, Feature]:
-    """The features of a serialized tf.train.Example, keys sorted; a feature without a kind is an empty bytes list.
+    """The features of a serialized tf.train.Example, keys sorted; one without a kind has the dtype :data:`NO_KIND`.
+
+    That is what Spark, TFX and others write for a missing value.
 
     Raises ValueError when the bytes are no such message.
     """
@@ -311,7 +314,7 @@ def _decoded_feature(feature: Any) -> Feature:
         return Feature("int64", feature.int64_list.value[:])
     if kind == "float_list":
         return Feature("float", feature.float_list.value[:])
-    return Feature("bytes", [])
+    return Feature(NO_KIND, [])
 
 
 def _parsed(name: str, data: bytes) -> Any:

@@ -11,6 +11,8 @@ from apache_beam.metrics import Metrics
 from beam_tfrecord.conversion.writing.progress import PROGRESS
 from beam_tfrecord.core.cores import available_cores
 from beam_tfrecord.datasets.facts import DatasetFacts
+from beam_tfrecord.datasets.shard_files import PlaceFault
+from beam_tfrecord.datasets.tfds_labels import LabelNames
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.storage import Storage, scheme_of
 from beam_tfrecord.tools.extracting.dataset import Extraction, finish
@@ -24,8 +26,9 @@ REMOTE_THREADS = 32  # each waits for an answer of the store most of the time
 
 
 class _ExtractShard(beam.DoFn):
-    def __init__(self, layout: Layout | None, output: str, storage: Storage) -> None:
+    def __init__(self, layout: Layout | None, label_names: LabelNames, output: str, storage: Storage) -> None:
         self._layout = layout
+        self._label_names = label_names
         self._output = output
         self._storage = storage
         self._pool: ThreadPoolExecutor | None = None
@@ -44,7 +47,7 @@ class _ExtractShard(beam.DoFn):
     def process(self, shard: ShardToExtract, clashes: bytes) -> Iterable[ShardExtract]:
         if self._pool is None:
             raise RuntimeError("setup() was not called")
-        extractor = RecordExtractor(self._layout, ImagePaths(clashes))
+        extractor = RecordExtractor(self._layout, ImagePaths(clashes), self._label_names)
         writer = ShardExtractor(extractor, self._storage, self._output, self._pool, self._threads, PROGRESS)
         found = writer.extract(shard)
         Metrics.counter(NAMESPACE, "records_extracted").inc(found.records)
@@ -57,8 +60,9 @@ class ExtractDataset(beam.PTransform):
     :class:`~beam_tfrecord.tools.extracting.dataset.Extraction`.
 
     shards: what :func:`beam_tfrecord.tools.extracting.dataset.shards_to_extract` gave. layout, facts: what is known of
-    the records; None when nothing tells. output: an empty folder. A fault is a value, never an exception; StorageError
-    is raised when a place cannot be used at all.
+    the records; None when nothing tells. output: an empty folder. label_names, place_faults: what
+    :class:`~beam_tfrecord.datasets.shard_files.FoundFiles` tells of records from elsewhere. A fault is a value, never
+    an exception; StorageError is raised when a place cannot be used at all.
     """
 
     def __init__(
@@ -68,8 +72,12 @@ class ExtractDataset(beam.PTransform):
         facts: DatasetFacts | None,
         output: str,
         storage: Storage | None = None,
+        label_names: LabelNames | None = None,
+        place_faults: Sequence[PlaceFault] = (),
     ) -> None:
         super().__init__()
+        self._label_names = label_names or {}
+        self._place_faults = tuple(place_faults)
         self._shards = list(shards)
         self._layout = layout
         self._facts = facts
@@ -78,6 +86,7 @@ class ExtractDataset(beam.PTransform):
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[Extraction]:
         shards, layout, facts, output, storage = self._shards, self._layout, self._facts, self._output, self._storage
+        label_names, place_faults = self._label_names, self._place_faults
         spread = root | "Shards" >> beam.Create(shards, reshuffle=False) | "SpreadShards" >> beam.Reshuffle()
         clashes = (
             spread
@@ -88,9 +97,9 @@ class ExtractDataset(beam.PTransform):
         return (
             spread
             | "ExtractShard"
-            >> beam.ParDo(_ExtractShard(layout, output, storage), beam.pvalue.AsSingleton(clashes)).with_output_types(
-                ShardExtract
-            )
+            >> beam.ParDo(
+                _ExtractShard(layout, label_names, output, storage), beam.pvalue.AsSingleton(clashes)
+            ).with_output_types(ShardExtract)
             | "GatherShards" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
-            | "Finish" >> beam.Map(lambda reports: finish(reports, shards, facts, output, storage))
+            | "Finish" >> beam.Map(lambda reports: finish(reports, shards, facts, output, storage, place_faults))
         )

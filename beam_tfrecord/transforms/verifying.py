@@ -13,6 +13,7 @@ from beam_tfrecord.conversion.writing.progress import PROGRESS
 from beam_tfrecord.core.cores import available_cores
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.shard_files import FoundFiles, ShardFile
+from beam_tfrecord.datasets.tfds_labels import LabelNames
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tools.verifying import ShardChecker, ShardReport, Verdict, judge_dataset
@@ -37,8 +38,16 @@ class VerifyOptions:
 
 
 class _VerifyShard(beam.DoFn):
-    def __init__(self, facts: DatasetFacts | None, max_pixels: int, options: VerifyOptions, storage: Storage) -> None:
+    def __init__(
+        self,
+        facts: DatasetFacts | None,
+        label_names: LabelNames,
+        max_pixels: int,
+        options: VerifyOptions,
+        storage: Storage,
+    ) -> None:
         self._facts = facts
+        self._label_names = label_names
         self._max_pixels = max_pixels
         self._options = options
         self._storage = storage
@@ -50,7 +59,7 @@ class _VerifyShard(beam.DoFn):
         keep_large_buffers()
         threads = self._options.threads or available_cores()
         decoder = choose_decoder(self._options.decoder)
-        rules = RecordRules(self._facts, make_decoder(decoder, self._max_pixels))
+        rules = RecordRules(self._facts, make_decoder(decoder, self._max_pixels), self._label_names)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="verify")
         self._checker = ShardChecker(rules, self._storage, self._pool, threads, self._options.limit, decoder, PROGRESS)
 
@@ -106,7 +115,9 @@ class VerifyDataset(beam.PTransform):
             | "Shards" >> beam.Create(list(found.files), reshuffle=False)
             | "SpreadShards" >> beam.Reshuffle()
             | "VerifyShard"
-            >> beam.ParDo(_VerifyShard(facts, max_pixels, options, storage)).with_output_types(ShardReport)
+            >> beam.ParDo(_VerifyShard(facts, found.label_names, max_pixels, options, storage)).with_output_types(
+                ShardReport
+            )
             | "GatherReports" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
             | "Judge" >> beam.ParDo(_Judge(found, options, storage)).with_output_types(Verdict)
         )

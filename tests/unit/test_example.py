@@ -224,9 +224,9 @@ class TestDecoding:
         data = b"\x0a" + bytes([len(entry) + 2]) + b"\x0a" + bytes([len(entry)]) + entry
         assert decode_example(data) == {"k": Feature("int64", [5, 7])}
 
-    def test_a_feature_without_a_kind_is_an_empty_list(self) -> None:
+    def test_a_feature_without_a_kind_has_no_type(self) -> None:
         data = b"\x0a\x07\x0a\x05\x0a\x01k\x12\x00"
-        assert decode_example(data) == {"k": Feature("bytes", [])}
+        assert decode_example(data) == {"k": Feature("none", [])}
 
     def test_no_features_at_all(self) -> None:
         assert decode_example(b"") == decode_example(encode_example({})) == {}

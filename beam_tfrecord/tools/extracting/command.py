@@ -71,19 +71,55 @@ def likely_keys(present: Iterable[str]) -> tuple[str, tuple[tuple[str, str], ...
 
 def undeclared_columns(
     uses: Mapping[str, ColumnUse], rows: int, taken: Container[str] = ()
-) -> tuple[tuple[Column, ...], list[str]]:
-    """(columns that can be declared, names of those that cannot), from what records from elsewhere hold.
+) -> tuple[tuple[Column, ...], dict[str, str]]:
+    """(columns that can be declared, why others cannot, by name), from what records from elsewhere hold.
 
-    rows: how many could have them. taken: keys of other features.
+    A feature without any value in any record is neither. rows: how many could have them. taken: keys of other features.
     """
-    columns, left_out = [], []
+    columns, left_out = [], {}
     for name, use in sorted(uses.items()):
-        if len(use.dtypes) > 1 or "," in name or name != name.strip() or not name or name in taken:
-            left_out.append(name)
+        if not use.dtypes and len(use.empty) != 1:
             continue
-        (dtype,) = use.dtypes
+        if len(use.dtypes) > 1:
+            left_out[name] = f"it holds {' and '.join(sorted(use.dtypes))}, and a column has one type"
+            continue
+        if "," in name or name != name.strip() or not name:
+            left_out[name] = "no column can be called so"
+            continue
+        if name in taken:
+            left_out[name] = "convert makes a feature of that name itself"
+            continue
+        (dtype,) = use.dtypes or use.empty
         columns.append(Column(name, "string" if dtype == "bytes" else dtype, not (use.is_single and use.count == rows)))
     return tuple(columns), left_out
+
+
+def joint_vocabulary(labels: Mapping[tuple[str, int], str]) -> tuple[Vocabulary | None, list[str]]:
+    """(the one vocabulary of a dataset, what had to be changed for it), from names by (list of ids, id).
+
+    A conversion has one vocabulary, other datasets may have one for the images and another for their objects: where an
+    id has two names in them, that of the image keeps its ids, and what is new in the others is numbered behind them.
+    None when there are no names or they cannot be a vocabulary.
+    """
+    lists: dict[str, dict[int, str]] = {}
+    for (name, number), label in sorted(labels.items(), key=lambda item: (item[0][0] != "label", item[0])):
+        lists.setdefault(name, {})[number] = label
+    merged: dict[int, str] = {}
+    moved = []
+    for own in lists.values():
+        ids = {label: number for number, label in merged.items()}
+        is_clash = any(
+            merged.get(number, label) != label or ids.get(label, number) != number for number, label in own.items()
+        )
+        for number, label in own.items():
+            new = number
+            if is_clash:
+                new = ids[label] if label in ids else max(merged, default=-1) + 1
+            merged[new] = label
+            if new != number:
+                moved.append(f"{label} {number} -> {new}")
+    told = [f"the objects have a vocabulary of their own, and get other ids: {', '.join(moved)}"] if moved else []
+    return told_vocabulary(merged), told
 
 
 def told_vocabulary(labels: Mapping[int, str]) -> Vocabulary | None:

@@ -6,13 +6,13 @@ import dataclasses
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from beam_tfrecord.annotations import feature_keys
 from beam_tfrecord.datasets.facts import DatasetFacts
-from beam_tfrecord.datasets.metadata import labels_file
-from beam_tfrecord.datasets.shard_files import FoundFiles
+from beam_tfrecord.datasets.metadata import CONVERSION, labels_file
+from beam_tfrecord.datasets.shard_files import FoundFiles, PlaceFault
 from beam_tfrecord.errors import ConfigError, DatasetError, nearest
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tools.extracting.command import (
@@ -22,14 +22,22 @@ from beam_tfrecord.tools.extracting.command import (
     Told,
     arguments_file,
     convert_flags,
+    joint_vocabulary,
     likely_keys,
     told_by_facts,
-    told_vocabulary,
     undeclared_columns,
 )
 from beam_tfrecord.tools.extracting.layout import Layout, guess_for_extraction, layout_of, unknown_features
 from beam_tfrecord.tools.extracting.paths import IMAGES, MASKS
-from beam_tfrecord.tools.extracting.shards import STAGING, ColumnUse, ShardExtract, ShardToExtract
+from beam_tfrecord.tools.extracting.shards import (
+    STAGING,
+    ColumnUse,
+    LeftOut,
+    Seen,
+    ShardExtract,
+    ShardToExtract,
+    merge_labels,
+)
 from beam_tfrecord.tools.verifying.faults import Fault, FaultCounts
 
 RESULT = f"{STAGING}/result.json"
@@ -120,19 +128,25 @@ def finish(
     facts: DatasetFacts | None,
     output: str,
     storage: Storage,
+    place_faults: Sequence[PlaceFault] = (),
 ) -> Extraction:
-    """Put the parts together and write what belongs to them; the manifest gets its name last."""
+    """Put the parts together and write what belongs to them; the manifest gets its name last.
+
+    place_faults: what is wrong with the files together, as far as it was seen before.
+    """
     ordered = sorted(reports, key=lambda report: report.number)
     notes: list[str] = []
     counts: dict[str, list[int]] = {}
     for report in ordered:
         counts.setdefault(report.split or "train", []).append(report.records)
-    told = told_by_facts(facts, counts) if facts is not None else _told_by_records(ordered, counts, notes)
+    further = [Fault(fault.file, None, None, fault.code, fault.cause) for fault in place_faults]
     if facts is not None:
-        notes += [
-            f"{key} is of a kind of annotation that is not known here: it is left out"
-            for key in unknown_features(facts)
+        told = told_by_facts(facts, counts)
+        further += [
+            _lost(key, "it is of a kind of annotation that is not known here") for key in unknown_features(facts)
         ]
+    else:
+        told = _told_by_records(ordered, [shard.file.name for shard in shards], counts, notes, further)
     flags = convert_flags(told, output)
     unlisted: Counter[str] = Counter()
     for report in ordered:
@@ -140,7 +154,7 @@ def finish(
     extraction = Extraction(
         records=sum(report.records for report in ordered),
         shards=len(shards),
-        faults=tuple(fault for report in ordered for fault in report.faults),
+        faults=(*(fault for report in ordered for fault in report.faults), *further),
         unlisted=dict(sorted(unlisted.items())),
         notes=tuple(notes),
         flags=tuple(flags),
@@ -163,17 +177,37 @@ def _join_parts(shards: Sequence[ShardToExtract], output: str, storage: Storage)
     storage.rename(whole, f"{output}/{MANIFEST}")
 
 
-def _told_by_records(reports: Sequence[ShardExtract], counts: Mapping[str, Sequence[int]], notes: list[str]) -> Told:
-    """What the records themselves tell, where there is no conversion.json; and notes about what they do not."""
+def _lost(key: str, why: str, place: Seen | None = None, files: Sequence[str] = (), records: int = 0) -> Fault:
+    """The fault about a feature that is left out."""
+    times = f" ({records:,} records)" if records else ""
+    cause = f"{key} is left out{times}: {why}"
+    if place is None:
+        return Fault(CONVERSION, None, None, "lost_feature", cause)
+    return Fault(files[place.file], place.record, place.offset, "lost_feature", cause)
+
+
+def _told_by_records(
+    reports: Sequence[ShardExtract],
+    files: Sequence[str],
+    counts: Mapping[str, Sequence[int]],
+    notes: list[str],
+    faults: list[Fault],
+) -> Told:
+    """What the records themselves tell, where there is no conversion.json; notes about what was guessed, and faults
+    about what cannot be kept."""
     notes.append("no conversion.json tells of these files: what is not named below was guessed from their keys")
-    labels: dict[int, str] = {}
+    labels: dict[tuple[str, int], str] = {}
     conflicts: set[str] = set()
     uses: dict[str, ColumnUse] = {}
+    lost: dict[str, LeftOut] = {}
     for report in reports:
         conflicts |= report.conflicts
-        for number, name in report.labels.items():
-            if labels.setdefault(number, name) != name:
-                conflicts.add(f"{number} is {labels[number]!r} and {name!r}")
+        merge_labels(labels, report.labels, conflicts)
+        for key, left in report.left_out.items():
+            if key in lost:
+                lost[key].add(left)
+            else:
+                lost[key] = replace(left)
         for name, use in report.columns.items():
             uses.setdefault(name, ColumnUse()).add(use)
     keys = {key for report in reports for key in report.keys}
@@ -181,16 +215,24 @@ def _told_by_records(reports: Sequence[ShardExtract], counts: Mapping[str, Seque
     preset, renames = likely_keys(keys)
     taken = set(feature_keys(preset, renames, raw=is_raw).values())
     columns, left_out = undeclared_columns(uses, sum(report.rows for report in reports), taken)
-    vocabulary = None if conflicts else told_vocabulary(labels)
+    for key, why in left_out.items():
+        place = max(uses[key].dtypes.values())  # with several types that where the second one was seen
+        faults.append(_lost(key, why, place, files, uses[key].valued))
+    faults += [_lost(key, left.why, left.place, files, left.count) for key, left in sorted(lost.items())]
+    vocabulary, moved = joint_vocabulary(labels)
+    vocabulary = None if conflicts else vocabulary
+    notes += moved if vocabulary is not None else []
     if labels and vocabulary is None:
         why = f" ({sorted(conflicts)[0]})" if conflicts else ""
         notes.append(f"the ids of the labels are no vocabulary{why}: conversion numbers the names anew")
-    left_out += sorted({key for report in reports for key in report.left_out})
-    if left_out:
-        notes.append(f"left out, because no column can hold it: {', '.join(left_out)}")
     has_images = any(report.has_images for report in reports)
-    if has_images and any(report.has_tables for report in reports):
-        notes.append("some records have an image and others have none: convert cannot mix them, so take one kind out")
+    tables = [report.first_table for report in reports if report.first_table is not None]
+    if has_images and tables:
+        cause = (
+            "the record has no image and others have one: convert cannot mix them, so take the lines of one kind out"
+        )
+        first = min(tables)
+        faults.append(Fault(files[first.file], first.record, first.offset, "wrong_features", cause))
     options = {"rename": renames, "image_format": "raw" if is_raw else "keep"}
     return Told(columns, vocabulary, preset, "none", options, counts, has_images)
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from beam_tfrecord.annotations.keys import column_name
 from beam_tfrecord.annotations.object_features import ALWAYS
 from beam_tfrecord.annotations.objects import ATTRIBUTES
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.record_keys import guess_keys
+from beam_tfrecord.datasets.tfds_labels import LabelNames
 from beam_tfrecord.options.values import Column, parse_columns
 
 # What conversion makes anew from the image, or from the other values.
+DERIVED_FACTS = frozenset({"format", "height", "width", "channels", "dtype", "shape", "sha256"})
 _DERIVED = ("label_one_hot", "keypoint_num", "semantic_mask_format", "instance_map_format")
 
 
@@ -22,7 +24,8 @@ class Layout:
 
     keys: logical name (see :mod:`beam_tfrecord.annotations.keys`) -> key, of features that are there. columns: declared
     columns; None where nothing tells, and every further feature is one. label_names: name by id; None where nothing
-    tells. kinds: facets of the dataset. is_multi_label: whether an image has a list of labels.
+    tells. kinds: facets of the dataset. is_multi_label: whether an image has a list of labels. names_by_key: of records
+    from elsewhere, names of ids that files beside them tell.
     """
 
     keys: Mapping[str, str]
@@ -30,6 +33,7 @@ class Layout:
     label_names: Mapping[int, str] | None = None
     kinds: tuple[str, ...] = ()
     is_multi_label: bool = False
+    names_by_key: LabelNames = field(default_factory=dict)
 
     @property
     def is_known(self) -> bool:
@@ -53,12 +57,12 @@ def layout_of(facts: DatasetFacts) -> Layout:
     )
 
 
-def guessed_layout(dtypes: Mapping[str, str]) -> Layout:
+def guessed_layout(dtypes: Mapping[str, str], names_by_key: LabelNames | None = None) -> Layout:
     """The layout of a record from elsewhere, guessed from its keys; dtypes: of its features."""
     keys = guess_for_extraction(dtypes)
     if dtypes.get(keys.get("label", "")) == "float":
         del keys["label"]
-    return Layout(keys)
+    return Layout(keys, names_by_key=names_by_key or {})
 
 
 def guess_for_extraction(present: Iterable[str]) -> dict[str, str]:

@@ -24,15 +24,19 @@ from beam_tfrecord.tools.extracting.values import (
 )
 
 Keys = Mapping[str, str]
+LeaveOut = Callable[[str, str], None]
 NamesOf = Callable[[str, str], list[str] | None]
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
-def objects_of(features: Features, keys: Keys, names_of: NamesOf, *, is_strict: bool) -> list[dict[str, Any]] | None:
+def objects_of(
+    features: Features, keys: Keys, names_of: NamesOf, leave_out: LeaveOut | None = None
+) -> list[dict[str, Any]] | None:
     """The objects of a picture, or None when it has no such lists.
 
-    keys: logical name -> key. names_of(ids, texts): the class names under two logical names. is_strict: every list has
-    one value for each object; else a list of another length is left out. Raises UnextractableError.
+    keys: logical name -> key. names_of(ids, texts): the class names under two logical names. leave_out(key, why): is
+    told of a list that does not fit the objects, but for an empty one, as of writers that have nothing to tell; without
+    it such a list is an error. Raises UnextractableError.
     """
     boxes = _boxes(features, keys)
     names = names_of("object_label", "object_text")
@@ -45,9 +49,9 @@ def objects_of(features: Features, keys: Keys, names_of: NamesOf, *, is_strict: 
     for item, name in zip(objects, names or (), strict=False):
         item["class"] = name
     for name, dtype in ATTRIBUTES.items():
-        for item, value in _pairs(objects, features, keys.get(f"object_{name}"), dtype, is_strict):
+        for item, value in _pairs(objects, features, keys.get(f"object_{name}"), dtype, leave_out):
             item[name] = cell_of(value)
-    for item, value in _pairs(objects, features, keys.get("object_mask"), "bytes", is_strict):
+    for item, value in _pairs(objects, features, keys.get("object_mask"), "bytes", leave_out):
         item["rle"] = run_lengths(value)
     _put_keypoints(objects, features, keys)
     return objects
@@ -70,22 +74,28 @@ def _boxes(features: Features, keys: Keys) -> list[list[float]] | None:
 
 
 def _pairs(
-    objects: Sequence[dict[str, Any]], features: Features, key: str | None, dtype: str, is_strict: bool
+    objects: Sequence[dict[str, Any]], features: Features, key: str | None, dtype: str, leave_out: LeaveOut | None
 ) -> Iterator[tuple[dict[str, Any], Any]]:
     """Each object with its value of a list; nothing where there is no such list."""
-    if not is_strict and key is not None and key in features and features[key].dtype != dtype:
+    try:
+        values = values_of(features, key, dtype)
+        if values is None or (leave_out is not None and not values):
+            return
+        if len(values) != len(objects):
+            raise UnextractableError("uneven_lists", f"{key} has {len(values)} values for {len(objects)} objects")
+    except UnextractableError as error:
+        if leave_out is None or key is None:
+            raise
+        leave_out(key, error.problem.cause)
         return
-    values = values_of(features, key, dtype)
-    if values is None or (not is_strict and len(values) != len(objects)):
-        return
-    if len(values) != len(objects):
-        raise UnextractableError("uneven_lists", f"{key} has {len(values)} values for {len(objects)} objects")
     yield from zip(objects, values, strict=True)
 
 
 def _put_keypoints(objects: Sequence[dict[str, Any]], features: Features, keys: Keys) -> None:
     across = values_of(features, keys.get("keypoint_x"), "float")
     if across is None or not objects:
+        if across:
+            raise UnextractableError("uneven_lists", f"{keys['keypoint_x']} has {len(across)} values for no object")
         return
     down = needed(features, keys.get("keypoint_y", "y of keypoints"), "float")
     visible = values_of(features, keys.get("keypoint_visibility"), "int64")

@@ -10,7 +10,8 @@ from beam_tfrecord.annotations.base import Feature
 from beam_tfrecord.annotations.keys import column_name
 from beam_tfrecord.annotations.label import NO_LABEL
 from beam_tfrecord.datasets.record_view import SEQUENCE_EXAMPLE, RecordView, frames
-from beam_tfrecord.tools.extracting.layout import Layout, guessed_layout
+from beam_tfrecord.datasets.tfds_labels import LabelNames
+from beam_tfrecord.tools.extracting.layout import DERIVED_FACTS, Layout, guessed_layout
 from beam_tfrecord.tools.extracting.objects import objects_of, segments_of
 from beam_tfrecord.tools.extracting.paths import ImagePaths, mask_path
 from beam_tfrecord.tools.extracting.pictures import has_picture, picture_of, suffix_of
@@ -23,6 +24,7 @@ from beam_tfrecord.tools.extracting.values import (
     text_of_bytes,
     values_of,
 )
+from beam_tfrecord.tools.verifying.features import check_steps
 
 _MASK_FILES = (("semantic_mask", "mask", "semantic"), ("instance_map", "instance_mask", "instance"))
 
@@ -44,16 +46,18 @@ class Place(NamedTuple):
 class ExtractedRecord:
     """What becomes of a record.
 
-    line: the object of the manifest. files: contents by path below the output. labels: names by id, where the records
-    themselves are all that tells. columns: (dtype, number of values) of each undeclared column. left_out: keys that no
-    manifest can hold. keys: of a record that nothing tells of.
+    line: the object of the manifest. files: contents by path below the output. labels: names by (list of ids, id),
+    where the records themselves, or files beside them, are all that tells; conflicts: ids that have two. columns: (key,
+    dtype, number of values) of each undeclared column. left_out: why, by key of a feature whose values no manifest can
+    hold. keys: of a record that nothing tells of.
     """
 
     line: dict[str, Any] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
-    labels: dict[int, str] = field(default_factory=dict)
+    labels: dict[tuple[str, int], str] = field(default_factory=dict)
+    conflicts: list[str] = field(default_factory=list)
     columns: list[tuple[str, str, int]] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
     keys: frozenset[str] = frozenset()
     has_image: bool = False
 
@@ -86,12 +90,14 @@ def _filename(layout: Layout, features: Features, place: Place, number: int, vie
 class RecordExtractor:
     """Extracts the records of one dataset.
 
-    layout: what is known; None to guess it from each record. paths: of the images.
+    layout: what is known; None to guess it from each record. paths: of the images. names_by_key: names of ids that
+    files beside records from elsewhere tell.
     """
 
-    def __init__(self, layout: Layout | None, paths: ImagePaths) -> None:
+    def __init__(self, layout: Layout | None, paths: ImagePaths, names_by_key: LabelNames | None = None) -> None:
         self._layout = layout
         self._paths = paths
+        self._names_by_key = names_by_key
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -103,7 +109,7 @@ class RecordExtractor:
         if self._layout is not None:
             return _Extraction(self._layout, self._paths, view, place).run()
         dtypes = dtypes_of(view)
-        found = _Extraction(guessed_layout(dtypes), self._paths, view, place).run()
+        found = _Extraction(guessed_layout(dtypes, self._names_by_key), self._paths, view, place).run()
         found.keys = frozenset(dtypes)
         return found
 
@@ -117,6 +123,7 @@ class _Extraction:
     view: RecordView
     place: Place
     found: ExtractedRecord = field(default_factory=ExtractedRecord)
+    kept: set[str] = field(default_factory=lambda: set(DERIVED_FACTS))  # logical names
 
     def run(self) -> ExtractedRecord:
         line, view, place = self.found.line, self.view, self.place
@@ -132,15 +139,34 @@ class _Extraction:
             pictures = frames(view)
             if not pictures:
                 raise UnextractableError("wrong_features", "the sequence has no steps")
+            for problem in check_steps(view.steps, partial=not self.layout.is_known):
+                raise UnextractableError(*problem)
             line["frames"] = [self._picture(features, number) for number, features in enumerate(pictures)]
             if not self.found.has_image:
                 raise UnextractableError("wrong_features", "a sequence without images has no manifest that makes it")
-            if not self.layout.is_known:
-                self.found.left_out += [f"{key} of the context" for key in self.layout.further_keys(view.features)]
+            without = [number for number, frame in enumerate(line["frames"]) if "image" not in frame]
+            if without:
+                raise UnextractableError("wrong_features", f"step {without[0]} has no image, but others have")
+            for key in [] if self.layout.is_known else self.layout.further_keys(view.features):
+                self._leave_out(key, view.features, "it belongs to a whole sequence, and columns to its steps")
         else:
             line.update(self._picture(view.features, 0))
             self._label(view.features)
+        if not self.layout.is_known:
+            self._tell_what_is_lost()
         return self.found
+
+    def _leave_out(self, key: str, features: Features, why: str) -> None:
+        if key in features and features[key].values:
+            self.found.left_out.setdefault(key, why)
+
+    def _tell_what_is_lost(self) -> None:
+        """Features with a known meaning that nothing was made of."""
+        every = [self.view.features, *(frames(self.view) if self.view.message == SEQUENCE_EXAMPLE else [])]
+        for name, key in self.layout.keys.items():
+            if name not in self.kept:
+                for features in every:
+                    self._leave_out(key, features, "what it means cannot be told from the other features")
 
     def _source_id(self) -> str | None:
         key = self.layout.keys.get("source_id")
@@ -149,7 +175,10 @@ class _Extraction:
             return text_of_bytes(told)
         feature = self.view.features.get(key or "")
         if feature is None or len(feature.values) != 1 or feature.values[0] == b"":
+            if feature is not None and list(feature.values) == [b""]:
+                self.kept.add("source_id")  # a record without an id
             return None
+        self.kept.add("source_id")
         value = feature.values[0]
         return text_of_bytes(value) if isinstance(value, bytes) else str(value)
 
@@ -158,6 +187,11 @@ class _Extraction:
         layout, fields = self.layout, dict[str, Any]()
         if has_picture(layout.keys, features):
             data = picture_of(layout.keys, features)
+            if not data:
+                raise UnextractableError("bad_image", "the image has no bytes")
+            self.kept |= {"encoded", "raw"}
+            if optional_text(features, layout.keys.get("filename")) is not None:
+                self.kept.add("filename")
             filename = _filename(layout, features, self.place, number, self.view, data)
             path = self.paths.path_of(filename, data, suffix_of(data))
             self.found.files[path] = data
@@ -167,13 +201,18 @@ class _Extraction:
         elif layout.is_known and ("encoded" in layout.keys or "raw" in layout.keys):
             raise UnextractableError("wrong_features", "the record has no image")
         objects = objects_of(
-            features, layout.keys, lambda ids, texts: self._names(features, ids, texts), is_strict=layout.is_known
+            features,
+            layout.keys,
+            lambda ids, texts: self._names(features, ids, texts),
+            None if layout.is_known else lambda key, why: self._leave_out(key, features, why),
         )
         if objects is not None:
             fields["boxes"] = objects
+            self.kept |= {name for name in layout.keys if name.startswith(("bbox", "object_", "keypoint_"))}
         self._masks(features, fields)
         captions = values_of(features, layout.keys.get("captions"), "bytes")
         if captions is not None:
+            self.kept.add("captions")
             fields["captions"] = [text_of_bytes(caption) for caption in captions]
         columns = self._columns(features)
         if columns:
@@ -185,10 +224,12 @@ class _Extraction:
         for name, field_name, folder in _MASK_FILES:
             values = values_of(features, keys.get(name), "bytes", 1)
             if values is not None:
+                self.kept |= {name, f"{name}_format"}
                 fields[field_name] = self._mask_file(folder, values[0])
         if keys.get("panoptic_instance_mask") in features:
             mask = needed(features, keys["panoptic_instance_mask"], "bytes", 1)[0]
             segments = segments_of(features, keys, lambda ids, texts: self._names(features, ids, texts))
+            self.kept |= {name for name in keys if name.startswith("panoptic_")}
             fields["panoptic"] = {"mask": self._mask_file("panoptic", mask), "segments": segments}
 
     def _mask_file(self, folder: str, data: bytes) -> str:
@@ -206,6 +247,7 @@ class _Extraction:
         names = self._names(features, "label", "label_text")
         if names is None:
             return
+        self.kept |= {"label", "label_text", "label_one_hot"}
         if self.layout.is_multi_label or (not self.layout.is_known and len(names) != 1):
             self.found.line["label"] = names
         elif len(names) != 1:
@@ -223,7 +265,7 @@ class _Extraction:
                 return None
             is_single = ids_name == "label" and not self.layout.is_multi_label
             return [self._name(number, known, is_single) for number in ids]
-        return self._told_names(features, key, self.layout.keys.get(texts_name))
+        return self._told_names(features, ids_name, key, self.layout.keys.get(texts_name))
 
     @staticmethod
     def _name(number: int, known: Mapping[int, str], is_single: bool) -> str:
@@ -233,14 +275,22 @@ class _Extraction:
             return ""
         raise UnextractableError("bad_label", f"the label id {number} is not in the vocabulary")
 
-    def _told_names(self, features: Features, ids_key: str | None, texts_key: str | None) -> list[str] | None:
-        """Names as a record from elsewhere tells them; ids without names are spelled as numbers."""
+    def _told_names(
+        self, features: Features, ids_name: str, ids_key: str | None, texts_key: str | None
+    ) -> list[str] | None:
+        """Names as a record from elsewhere tells them, or a file beside it; ids without names spelled as numbers."""
         ids = _feature(features, ids_key, "int64")
         texts = _feature(features, texts_key, "bytes") or _feature(features, ids_key, "bytes")
         if ids is None:
             return None if texts is None else [text_of_bytes(text).strip() for text in texts]
-        if texts is None or len(texts) != len(ids):
-            texts = [b""] * len(ids)
+        if texts and len(texts) != len(ids):
+            raise UnextractableError("uneven_lists", f"{ids_key} has {len(ids)} ids, but there are {len(texts)} names")
+        known = self.layout.names_by_key.get(ids_key or "")
+        if not texts and known is not None:
+            is_single = ids_name == "label" and len(ids) == 1
+            self.found.labels.update({(ids_name, number): name for number, name in enumerate(known)})
+            return [self._name(number, dict(enumerate(known)), is_single) for number in ids]
+        texts = texts or [b""] * len(ids)
         names = []
         for number, text in zip(ids, texts, strict=True):
             name = text_of_bytes(text).strip()
@@ -248,7 +298,9 @@ class _Extraction:
                 names.append("")
                 continue
             names.append(name or str(number))
-            self.found.labels.setdefault(number, names[-1])
+            known_as = self.found.labels.setdefault((ids_name, number), names[-1])
+            if known_as != names[-1]:
+                self.found.conflicts.append(f"{number} is {known_as!r} and {names[-1]!r}")
         return names
 
     # -----------------------------------------------------------------------------------------------------------------

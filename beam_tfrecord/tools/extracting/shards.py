@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import closing
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from beam_tfrecord.conversion.writing.progress import Progress
 from beam_tfrecord.conversion.writing.read_ahead import ordered_map
@@ -14,6 +15,7 @@ from beam_tfrecord.datasets.record_view import view_record
 from beam_tfrecord.datasets.shard_files import ShardFile
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import Record, RecordFault, batches, scan_records
+from beam_tfrecord.tfrecord.example import NO_KIND
 from beam_tfrecord.tools.extracting.layout import Layout
 from beam_tfrecord.tools.extracting.paths import WantedPaths, safe_path
 from beam_tfrecord.tools.extracting.records import ExtractedRecord, Place, RecordExtractor, picture_names
@@ -51,18 +53,59 @@ def safe_stem(name: str) -> str:
     return stem.strip(".") or "records"
 
 
+class Seen(NamedTuple):
+    """Where something was seen first: number of the file, of the record in it, and where that starts."""
+
+    file: int
+    record: int
+    offset: int
+
+
 @dataclass
 class ColumnUse:
-    """What a column that nobody declared holds: dtypes, whether always exactly one value, and how often it is there."""
+    """What a column that nobody declared holds.
 
-    dtypes: set[str] = field(default_factory=set)
+    dtypes: of its values, and where each was seen first. empty: of features of the column without values. is_single:
+    whether there is always exactly one value. count: how often the feature is there; valued: with values.
+    """
+
+    dtypes: dict[str, Seen] = field(default_factory=dict)
+    empty: set[str] = field(default_factory=set)
     is_single: bool = True
     count: int = 0
+    valued: int = 0
+
+    def see(self, dtype: str, values: int, place: Seen) -> None:
+        """Count one feature."""
+        if values:
+            self.dtypes.setdefault(dtype, place)
+            self.valued += 1
+        elif dtype != NO_KIND:
+            self.empty.add(dtype)
+        self.is_single &= values == 1
+        self.count += 1
 
     def add(self, other: ColumnUse) -> None:
         """Take in what was seen elsewhere."""
-        self.dtypes |= other.dtypes
+        for dtype, place in other.dtypes.items():
+            self.dtypes[dtype] = min(self.dtypes.get(dtype, place), place)
+        self.empty |= other.empty
         self.is_single &= other.is_single
+        self.count += other.count
+        self.valued += other.valued
+
+
+@dataclass
+class LeftOut:
+    """A feature whose values were left out: why, in how many records, and where first."""
+
+    why: str
+    place: Seen
+    count: int = 1
+
+    def add(self, other: LeftOut) -> None:
+        """Take in what was seen elsewhere."""
+        self.why, self.place = min((self.why, self.place), (other.why, other.place), key=lambda told: told[1])
         self.count += other.count
 
 
@@ -70,39 +113,54 @@ class ColumnUse:
 class ShardExtract:
     """What became of one file.
 
-    records: lines that were written. has_images, has_tables: whether any record has an image, or none. labels: names by
-    id, where only the records tell them. conflicts: ids or names that are told in two ways. columns: undeclared ones by
-    name. rows: pictures or table rows that could have them. left_out: keys that could not be extracted. keys: of
-    records that nothing tells of. faults, unlisted: those that are named, and counts of others by code.
+    records: lines that were written. has_images: whether any record has an image; first_table: where one without was
+    seen first. labels: names by (list of ids, id), where no conversion.json tells them. conflicts: ids that are told in
+    two ways. columns: undeclared ones by name. rows: pictures or table rows that could have them. left_out: by key what
+    could not be extracted. keys: of records that nothing tells of. faults, unlisted: those that are named, and counts
+    of others by code.
     """
 
     number: int
     split: str
     records: int = 0
     has_images: bool = False
-    has_tables: bool = False
-    labels: dict[int, str] = field(default_factory=dict)
+    labels: dict[tuple[str, int], str] = field(default_factory=dict)
     conflicts: set[str] = field(default_factory=set)
     columns: dict[str, ColumnUse] = field(default_factory=dict)
     rows: int = 0
-    left_out: set[str] = field(default_factory=set)
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
+    first_table: Seen | None = None
     keys: set[str] = field(default_factory=set)
     faults: tuple[Fault, ...] = ()
     unlisted: Mapping[str, int] = field(default_factory=dict)
 
-    def add(self, found: ExtractedRecord) -> None:
+    def add(self, found: ExtractedRecord, record: Record) -> None:
         """Count one record."""
+        place = Seen(self.number, record.index, record.offset)
         self.records += 1
         self.has_images |= found.has_image
-        self.has_tables |= not found.has_image
-        for number, name in found.labels.items():
-            if self.labels.setdefault(number, name) != name:
-                self.conflicts.add(f"{number} is {self.labels[number]!r} and {name!r}")
+        if not found.has_image and self.first_table is None:
+            self.first_table = place
+        self.conflicts.update(found.conflicts)
+        merge_labels(self.labels, found.labels, self.conflicts)
         self.rows += len(found.line.get("frames", (1,)))
         for name, dtype, count in found.columns:
-            self.columns.setdefault(name, ColumnUse()).add(ColumnUse({dtype}, count == 1, 1))
-        self.left_out.update(found.left_out)
+            self.columns.setdefault(name, ColumnUse()).see(dtype, count, place)
+        for key, why in found.left_out.items():
+            if key in self.left_out:
+                self.left_out[key].count += 1
+            else:
+                self.left_out[key] = LeftOut(why, place)
         self.keys.update(found.keys)
+
+
+def merge_labels(
+    known: dict[tuple[str, int], str], further: Mapping[tuple[str, int], str], conflicts: set[str]
+) -> None:
+    """Add names by (list of ids, id); ids with another name are told."""
+    for place, name in further.items():
+        if known.setdefault(place, name) != name:
+            conflicts.add(f"{place[1]} is {known[place]!r} and {name!r}")
 
 
 def wanted_paths(shard: ShardToExtract, layout: Layout | None, storage: Storage) -> bytes:
@@ -163,7 +221,8 @@ class ShardExtractor:
                         if isinstance(outcome, ExtractedRecord):
                             if self.extractor.kinds and not found.records:
                                 outcome.line["kinds"] = list(self.extractor.kinds)
-                            found.add(outcome)
+                            assert isinstance(item, Record)
+                            found.add(outcome, item)
                             part.write(json_line(outcome.line).encode())
                         elif isinstance(item, RecordFault):
                             log.add_record_fault(item)

@@ -120,6 +120,9 @@ def _open_source(
 ) -> Source:
     if found.trouble:
         raise DatasetError(f"{public_uri(place)}: {found.trouble.removeprefix(f'{place}/')}; convert it again")
+    if found.faults:
+        fault = found.faults[0]
+        raise DatasetError(f"{public_uri(place)}: {fault.file}: {fault.cause}")
     facts = found.facts if found.folder else None
     if facts is not None:
         _check_complete(place, facts, storage)

@@ -18,7 +18,7 @@ from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tools.verifying import metadata
 from beam_tfrecord.tools.verifying.faults import Fault, FaultCounts
-from beam_tfrecord.tools.verifying.folder import check_files, check_staging, missing_by_name, strangers
+from beam_tfrecord.tools.verifying.folder import check_files, check_staging, strangers
 from beam_tfrecord.tools.verifying.identities import shared_ids
 from beam_tfrecord.tools.verifying.records import NOT_A_MESSAGE
 from beam_tfrecord.tools.verifying.shards import ShardReport
@@ -100,6 +100,7 @@ def _further_faults(
         cause = found.trouble.removeprefix(f"{found.folder}/").removeprefix(f"{CONVERSION} is damaged: ")
         yield Fault(CONVERSION, None, None, "wrong_metadata", f"it is damaged: {cause}")
     if facts is None:
+        yield from (Fault(fault.file, None, None, fault.code, fault.cause) for fault in found.faults)
         if found.folder:
             yield from _tfds_faults(found.folder, reports, notes, storage)
         return
@@ -145,9 +146,8 @@ def _id_faults(
 def _tfds_faults(folder: str, reports: Sequence[ShardReport], notes: list[str], storage: Storage) -> Iterator[Fault]:
     try:
         info: TfdsInfo | None = read_tfds_info(folder, storage)
-    except DatasetError as error:
-        yield Fault(DATASET_INFO, None, None, "wrong_metadata", str(error))
-        return
+    except DatasetError:
+        return  # told by whoever looked for the files
     if info is None:
         return
     if info.file_format != "tfrecord":
@@ -165,8 +165,6 @@ def _notes_about(reports: Sequence[ShardReport], found: FoundFiles) -> Iterator[
     if found.facts is None:
         why = f"{CONVERSION} cannot be used" if found.trouble else f"no {CONVERSION} tells of these files"
         yield f"{why}: features, labels and checksums of files were not compared"
-        if found.folder:
-            yield from missing_by_name([report.name for report in reports])
         other = [report.name for report in reports if set(report.messages) == {NOT_A_MESSAGE}]
         if other:
             what = other[0] if len(other) == 1 else f"{len(other):,} files"

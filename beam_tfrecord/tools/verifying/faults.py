@@ -35,6 +35,7 @@ FAULT_CODES: Mapping[str, str] = MappingProxyType(
         "bad_keypoints": "Keypoints are incomplete, not numbers or outside of the image.",
         "uneven_lists": "Lists that have one value for each object have different lengths.",
         "bad_label": "The id of a label is not in the vocabulary, or its name is another one.",
+        "lost_feature": "Values of a feature cannot be extracted: the types differ, or no column can be called so.",
         "duplicate_id": "The id of a record is used by another one.",
         "wrong_metadata": "Metadata files are damaged, or contradict one another.",
     }

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from beam_tfrecord.annotations.base import Feature, FeatureSpec
 from beam_tfrecord.datasets.record_view import RecordView
+from beam_tfrecord.tfrecord.example import NO_KIND
 from beam_tfrecord.tools.verifying.faults import Problem
 
 _SHOWN_KEYS = 5
@@ -33,7 +34,7 @@ def check_features(
     for key, spec in listed.items():
         for number, feature in enumerate(view.steps.get(key, ())):
             yield from _check_feature(f"{key}[{number}]", feature, spec)
-    yield from _check_steps(view.steps)
+    yield from check_steps(view.steps)
 
 
 def _check_keys(found: Set[str], stated: Set[str], what: str) -> Iterator[Problem]:
@@ -53,6 +54,9 @@ def _listed(keys: Set[str]) -> str:
 
 
 def _check_feature(key: str, feature: Feature, spec: FeatureSpec) -> Iterator[Problem]:
+    if feature.dtype == NO_KIND:
+        yield Problem("wrong_features", f"{key} has no values of any type, but {spec.dtype} is stated")
+        return
     if feature.dtype != spec.dtype:
         yield Problem("wrong_features", f"{key} holds {feature.dtype}, but {spec.dtype} is stated")
         return
@@ -67,8 +71,12 @@ def _check_feature(key: str, feature: Feature, spec: FeatureSpec) -> Iterator[Pr
         yield Problem("wrong_features", f"{key} has {_values(count)}, which are no rows of {known}")
 
 
-def _check_steps(steps: Mapping[str, Sequence[Feature]]) -> Iterator[Problem]:
-    lengths = {key: len(values) for key, values in steps.items()}
+def check_steps(steps: Mapping[str, Sequence[Feature]], *, partial: bool = False) -> Iterator[Problem]:
+    """Whether all feature lists of a sequence have one step for each picture.
+
+    partial: lists may be left empty, as writers do that have nothing to tell.
+    """
+    lengths = {key: len(values) for key, values in steps.items() if values or not partial}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{key} {length}" for key, length in sorted(lengths.items())[:_SHOWN_KEYS])
         yield Problem("uneven_lists", f"its feature lists have different numbers of steps: {told}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from beam_tfrecord.conversion.writing.staging import PUBLISHING, STAGING_NAME
@@ -13,8 +12,6 @@ from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_
 from beam_tfrecord.tools.verifying.faults import Fault
 
 _SHOWN_STRANGERS = 5
-_NUMBERED = re.compile(r"(?P<start>.*)-(?P<index>\d{5,})-of-(?P<count>\d{5,})(?P<end>.*)", re.DOTALL)
-_MOST_SHARDS = 1_000_000  # a larger number in a name is none of shards
 
 
 def shard_names(facts: DatasetFacts) -> list[str]:
@@ -72,21 +69,6 @@ def check_staging(names: Iterable[str], staged: Sequence[str]) -> tuple[list[Fau
         cause = "a publication was interrupted: run the command that made the dataset once more, and it ends that"
         return [Fault(f"{STAGING_NAME}/{PUBLISHING}", None, None, "unfinished", cause)], []
     return [], [f"an unfinished conversion lies in {STAGING_NAME}; a reader does not see it"]
-
-
-def missing_by_name(names: Iterable[str]) -> Iterator[str]:
-    """Notes about shards that ``-00003-of-00008`` in the names of the others promises, for files from elsewhere."""
-    groups: dict[tuple[str, int, str], set[int]] = {}
-    for name in names:
-        match = _NUMBERED.fullmatch(name)
-        if match:
-            groups.setdefault((match["start"], int(match["count"]), match["end"]), set()).add(int(match["index"]))
-    for (start, count, end), present in sorted(groups.items()):
-        missing = sorted(set(range(min(count, _MOST_SHARDS))) - present)
-        if missing:
-            first = f"{start}-{missing[0]:05d}-of-{count:05d}{end}"
-            more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-            yield f"by the names of the others, {first}{more} should be there, too"
 
 
 def strangers(names: Iterable[str], facts: DatasetFacts) -> list[str]:

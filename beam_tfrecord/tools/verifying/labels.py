@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from beam_tfrecord.annotations.base import Feature
 from beam_tfrecord.annotations.label import NO_LABEL
@@ -50,6 +50,20 @@ def check_labels(frame: Frame, keys: Mapping[str, str], names: Mapping[int, str]
                 told = text.decode("utf-8", "backslashreplace")
                 yield Problem("bad_label", f"{key} has the id {number} ({expected!r}), but the name {told!r}")
     yield from _check_one_hot(frame, keys, names)
+
+
+def check_named_ids(
+    frame: Frame, keys: Mapping[str, str], names_by_key: Mapping[str, Sequence[str]]
+) -> Iterator[Problem]:
+    """Whether the ids of a frame from elsewhere have a name in the lists of names beside its file."""
+    for id_name, _ in LABEL_LISTS:
+        key = keys.get(id_name, "")
+        ids, names = frame.get(key), names_by_key.get(key)
+        if ids is None or names is None or ids.dtype != "int64":
+            continue
+        for number in ids.values:
+            if number != NO_LABEL and not 0 <= number < len(names):
+                yield Problem("bad_label", f"{key} has the id {number}, but there are {len(names)} names of labels")
 
 
 def _check_one_hot(frame: Frame, keys: Mapping[str, str], names: Mapping[int, str]) -> Iterator[Problem]:

@@ -13,13 +13,14 @@ from beam_tfrecord.datasets.metadata.labels import label_line
 from beam_tfrecord.datasets.metadata.text import utf8
 from beam_tfrecord.datasets.published import PUBLISHED, REJECTS_FILE, WARNINGS_FILE
 from beam_tfrecord.datasets.tfds_info import TfdsInfo, read_json, read_tfds_info
+from beam_tfrecord.datasets.tfds_labels import FEATURES, class_labels, tfds_stem
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import array_record_name, parse_shard_name
 from beam_tfrecord.tools.verifying.faults import Fault
 from beam_tfrecord.tools.verifying.shards import ShardReport
 
-LABELS, LABEL_MAP, FEATURES = "labels.txt", "label_map.pbtxt", "features.json"
+LABELS, LABEL_MAP = "labels.txt", "label_map.pbtxt"
 _ITEM = re.compile(r'item\s*\{\s*id:\s*(-?\d+)\s+name:\s*"((?:[^"\\]|\\.)*)"\s*\}')
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
@@ -147,14 +148,12 @@ def _listed(names: Mapping[str, object]) -> str:
 
 
 def check_tfds_counts(info: TfdsInfo, reports: Sequence[ShardReport]) -> Iterator[Fault]:
-    """Whether the files that a dataset_info.json of TensorFlow Datasets names are there with as many records."""
+    """Whether the files that a dataset_info.json of TensorFlow Datasets names have as many records."""
     by_name = {report.name.rpartition("/")[2]: report for report in reports}
     for split, own in sorted(info.splits.items()):
         for name, length in zip(own.files, own.lengths, strict=True):
             report = by_name.get(name)
-            if report is None:
-                yield _fault(name, f"the file is not there, but {DATASET_INFO} names it", "missing_file")
-            elif report.records != length:
+            if report is not None and report.records != length:
                 cause = f"the file has {report.records:,} whole records, but {DATASET_INFO} states {length:,}"
                 yield _fault(name, cause, "wrong_count")
         seen = [by_name[name] for name in own.files if name in by_name]
@@ -217,7 +216,7 @@ def _check_tfds_labels(folder: str, storage: Storage) -> Iterator[Fault]:
         return
     try:
         features = read_json(uri, storage)
-        numbers = dict(_class_labels(features, ()))
+        numbers = {tfds_stem(path): count for path, count in class_labels(features)}
     except (DatasetError, TypeError, ValueError, AttributeError) as error:
         yield _fault(FEATURES, f"it is damaged: {error}")
         return
@@ -228,15 +227,3 @@ def _check_tfds_labels(folder: str, storage: Storage) -> Iterator[Fault]:
         elif len(text.splitlines()) != count:
             told = f"it has {len(text.splitlines())} names, but {FEATURES} states {count} classes"
             yield _fault(f"{path}.labels.txt", told)
-
-
-def _class_labels(feature: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, int]]:
-    """(stem of the label file, number of classes) of every class label. Nested names are joined with dashes."""
-    if "classLabel" in feature:
-        number = int(feature["classLabel"].get("numClasses") or 0)
-        if number:
-            yield "-".join(part.replace("/", ".") for part in path), number
-    for name, inner in (feature.get("featuresDict") or {}).get("features", {}).items():
-        yield from _class_labels(inner, (*path, name))
-    if "sequence" in feature:
-        yield from _class_labels(feature["sequence"]["feature"], path)

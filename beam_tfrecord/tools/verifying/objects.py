@@ -40,7 +40,7 @@ _PER_SEGMENT = (
     "panoptic_segment_area",
 )
 _PER_POINT = ("keypoint_x", "keypoint_y", "keypoint_visibility", "keypoint_text")
-_ALL = frozenset(("bbox", *_PER_OBJECT, *_PER_SEGMENT, *_PER_POINT))
+_ALL = frozenset(("bbox", "label_text", *_PER_OBJECT, *_PER_SEGMENT, *_PER_POINT))
 
 
 def check_objects(frame: Frame, keys: Mapping[str, str], *, partial: bool = False) -> Iterator[Problem]:
@@ -52,6 +52,8 @@ def check_objects(frame: Frame, keys: Mapping[str, str], *, partial: bool = Fals
         return
     yield from _check_lengths(frame, keys, _PER_SEGMENT, partial)
     yield from _check_lengths(frame, keys, _PER_POINT, partial)
+    if partial:
+        yield from _check_lengths(frame, keys, ("label", "label_text"), partial)
     uneven = list(_check_lengths(frame, keys, _PER_OBJECT, partial))
     yield from uneven
     rows = box_rows(frame, keys)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from beam_tfrecord.annotations.base import Feature
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.record_keys import guess_keys
 from beam_tfrecord.datasets.record_view import EXAMPLE, RecordView, frames, view_record
+from beam_tfrecord.datasets.tfds_labels import LabelNames
 from beam_tfrecord.images.sniff import sniff
 from beam_tfrecord.tools.verifying.faults import Problem
-from beam_tfrecord.tools.verifying.features import check_features, check_message
-from beam_tfrecord.tools.verifying.labels import check_labels, label_ids
+from beam_tfrecord.tools.verifying.features import check_features, check_message, check_steps
+from beam_tfrecord.tools.verifying.labels import check_labels, check_named_ids, label_ids
 from beam_tfrecord.tools.verifying.objects import check_objects
 from beam_tfrecord.tools.verifying.pictures import DECODABLE, Decode, check_further_pictures, check_picture, single
 
@@ -42,11 +43,13 @@ class RecordRules:
     """What records must satisfy.
 
     facts: of the dataset; None for records from elsewhere, whose keys are guessed. decode: (height, width, channels) of
-    an encoded image; raises ImageError. Called from several threads.
+    an encoded image; raises ImageError. Called from several threads. label_names: of records from elsewhere, where
+    files beside them tell names (see :mod:`beam_tfrecord.datasets.tfds_labels`).
     """
 
     facts: DatasetFacts | None
     decode: Decode
+    label_names: LabelNames = field(default_factory=dict)
 
     def check(self, data: bytes) -> CheckedRecord:
         """Everything about the bytes of one record."""
@@ -71,6 +74,14 @@ class RecordRules:
             yield from check_features(view, facts.record_specs, facts.step_specs)
             for frame in _labelled(view, pictures):
                 yield from check_labels(frame, keys, facts.label_names)
+        else:
+            yield from check_steps(view.steps, partial=True)
+            pictures_of = view.steps.get(keys.get("encoded") or keys.get("raw", ""), ())
+            empty = [number for number, step in enumerate(pictures_of) if not step.values]
+            if empty:
+                yield Problem("wrong_features", f"step {empty[0]} has no image")
+            for frame in _labelled(view, pictures):
+                yield from check_named_ids(frame, keys, self.label_names)
         for number, frame in enumerate(pictures):
             for problem in self._frame_problems(frame, keys):
                 yield problem if view.message == EXAMPLE else Problem(problem.code, f"step {number}: {problem.cause}")

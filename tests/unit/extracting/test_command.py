@@ -15,12 +15,13 @@ from beam_tfrecord.tools.extracting.command import (
     arguments_file,
     command_line,
     convert_flags,
+    joint_vocabulary,
     likely_keys,
     shard_flags,
     told_vocabulary,
     undeclared_columns,
 )
-from beam_tfrecord.tools.extracting.shards import ColumnUse
+from beam_tfrecord.tools.extracting.shards import ColumnUse, Seen
 from pipelines.convert import make_parser
 from pipelines.options import config_from
 
@@ -101,17 +102,42 @@ def test_keys_from_elsewhere_lead_to_the_nearest_preset() -> None:
 
 
 def test_columns_from_elsewhere_are_single_where_all_are() -> None:
-    uses = {
-        "one": ColumnUse({"int64"}, True, 3),
-        "some": ColumnUse({"bytes"}, True, 2),
-        "many": ColumnUse({"float"}, False, 3),
-        "mixed": ColumnUse({"float", "int64"}, True, 3),
-        "a,b": ColumnUse({"float"}, True, 3),
-        "label": ColumnUse({"float"}, True, 3),
+    seen = {
+        "one": [("int64", 1), ("int64", 1), ("int64", 1)],
+        "some": [("bytes", 1), ("bytes", 1)],
+        "many": [("float", 1), ("float", 2), ("float", 1)],
+        "null": [("none", 0), ("int64", 1), ("bytes", 0)],  # a missing value has no type, or any
+        "empty": [("float", 0)],
+        "nothing": [("none", 0)],
+        "mixed": [("float", 1), ("int64", 1)],
+        "a,b": [("float", 1)],
+        "label": [("float", 1)],
     }
+    uses: dict[str, ColumnUse] = {name: ColumnUse() for name in seen}
+    for name, features in seen.items():
+        for number, (dtype, values) in enumerate(features):
+            uses[name].see(dtype, values, Seen(0, number, 0))
     columns, left_out = undeclared_columns(uses, 3, {"label"})
-    assert columns == (Column("many", "float", True), Column("one", "int64"), Column("some", "string", True))
-    assert left_out == ["a,b", "label", "mixed"]
+    assert columns == (
+        Column("empty", "float", True),
+        Column("many", "float", True),
+        Column("null", "int64", True),
+        Column("one", "int64"),
+        Column("some", "string", True),
+    )
+    assert sorted(left_out) == ["a,b", "label", "mixed"]
+    assert left_out["mixed"] == "it holds float and int64, and a column has one type"
+
+
+def test_two_vocabularies_become_one_and_what_moves_is_told() -> None:
+    labels = {("label", 0): "oak", ("label", 1): "elm", ("object_label", 0): "stem", ("object_label", 1): "oak"}
+    vocabulary, told = joint_vocabulary(labels)
+    assert vocabulary == Vocabulary(("oak", "elm", "stem"), 0, (0, 1, 2))
+    assert told == ["the objects have a vocabulary of their own, and get other ids: stem 0 -> 2, oak 1 -> 0"]
+    assert joint_vocabulary({("label", 3): "a", ("object_label", 3): "a", ("object_label", 5): "b"}) == (
+        Vocabulary(("a", "b"), 3, (3, 5)),
+        [],
+    )
 
 
 def test_labels_from_elsewhere_are_a_vocabulary_or_none() -> None:

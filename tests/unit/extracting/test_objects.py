@@ -22,12 +22,12 @@ OD, TFDS = feature_keys("od"), feature_keys("tfds")
 NAMES = {1: "cat", 2: "dog"}
 
 
-def extracted(features: dict[str, Feature], keys: dict[str, str], *, is_strict: bool = True) -> Any:
+def extracted(features: dict[str, Feature], keys: dict[str, str], left_out: dict[str, str] | None = None) -> Any:
     def names_of(ids: str, texts: str) -> list[str] | None:
         feature = features.get(keys[ids])
         return None if feature is None else [NAMES[number] for number in feature.values]
 
-    return objects_of(features, keys, names_of, is_strict=is_strict)
+    return objects_of(features, keys, names_of, None if left_out is None else left_out.__setitem__)
 
 
 @given(
@@ -116,14 +116,18 @@ def test_lists_that_do_not_fit_are_told(key: str, feature: Feature, code: str) -
     assert error.value.problem.code == code
 
 
-def test_elsewhere_lists_of_another_length_are_passed_over() -> None:
+def test_elsewhere_lists_that_do_not_fit_the_objects_are_left_out_and_told() -> None:
     features = {
         "objects/bbox": Feature("float", [0.0, 0.0, 1.0, 1.0]),
         "objects/label": Feature("int64", [1]),
         "objects/area": Feature("float", []),
         "objects/is_crowd": Feature("bytes", [b"no"]),
     }
-    (item,) = extracted(features, TFDS, is_strict=False)
+    left_out: dict[str, str] = {}
+    (item,) = extracted(features, TFDS, left_out)
+    assert left_out == {
+        "objects/is_crowd": "objects/is_crowd is bytes, not int64",
+    }
     assert item == {"bbox": [0.0, 0.0, 1.0, 1.0], "normalized": True, "class": "cat"}
 
 

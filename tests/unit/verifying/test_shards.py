@@ -211,11 +211,13 @@ def test_one_bad_record_among_examples_is_a_fault(tmp_path: Path) -> None:
     assert (fault.record, fault.code) == (1, "no_example")
 
 
-def test_a_shard_that_the_names_of_the_others_promise_is_noted(tmp_path: Path) -> None:
+def test_a_shard_that_the_names_of_the_others_promise_is_a_fault(tmp_path: Path) -> None:
     for number in (0, 2):
         write_shard(tmp_path / f"data-{number:05d}-of-00004.tfrecord", [encode_example({"n": whole(1)})])
-    (note,) = [note for note in verdict_of(tmp_path).notes if "by the names" in note]
-    assert "data-00001-of-00004.tfrecord and 1 more" in note
+    (fault,) = faults_of(tmp_path)
+    assert (fault.file, fault.code) == ("data-00001-of-00004.tfrecord", "missing_file")
+    assert "by the names of the others this file should be there, and so are 1 more" in fault.cause
+    assert not faults_of(tmp_path / "data-*.tfrecord")
 
 
 def test_one_file_of_a_dataset_is_checked_against_its_metadata(tmp_path: Path) -> None:
