@@ -19,6 +19,7 @@ from beam_tfrecord.images.profile import in_srgb
 from beam_tfrecord.images.render import Origin
 from beam_tfrecord.images.safety import DECODE_ERRORS, check_pixels, damaged, reason
 from beam_tfrecord.images.sniff import describe
+from beam_tfrecord.images.tiff_pages import Page, grey_values, with_pages_that_open
 
 # Kinds whose further frames are frames, not layers or sizes of one picture.
 _WITH_FRAMES = frozenset({"gif", "webp", "tiff", "avif"})
@@ -28,13 +29,14 @@ _WITH_FRAMES = frozenset({"gif", "webp", "tiff", "avif"})
 class OpenedFile:
     """A file whose header was read. Nothing is decoded until :meth:`picture` is called.
 
-    frames: how many there are (1 for kinds without frames). Not to be used from two threads at once.
+    frames: how many there are (1 for kinds without frames). pages: of a TIFF. Not to be used from two threads at once.
     """
 
     data: bytes
     image: Image.Image
     origin: Origin
     frames: int
+    pages: tuple[Page, ...] = ()
 
     def size(self, number: int) -> tuple[int, int]:
         """(width, height) of the raster of a frame. Raises ImageError."""
@@ -61,23 +63,26 @@ class OpenedFile:
         kind = self.origin.kind
         try:
             orientation = self._stated_orientation() if kind == "tiff" else 1
-            is_inverted = tiff.is_white_zero(image)
+            page = self.pages[number] if number < len(self.pages) else None
             is_deep = tiff.sample_bits(image) > 8 if kind == "tiff" else codecs.is_deep(self.data, kind)
             has_colour = image.mode in ("RGB", "RGBA")
             pixels = tiff.deep_colour(self.data, number) if kind == "tiff" and is_deep and has_colour else None
             if pixels is None:
+                tiff.read_natively(image)
                 image.load()
         except DECODE_ERRORS as error:
             raise damaged(error) from error
         profile = image.info.get("icc_profile")
         profile = profile if isinstance(profile, bytes) else None
-        if pixels is None and image.mode.startswith("I"):
+        if pixels is None and page is not None and page.opens_as:
+            pixels = grey_values(np.asarray(image), page)
+        elif pixels is None and image.mode.startswith("I"):
             pixels = from_image(image, notes)
         elif pixels is None:
             pixels, profile = from_image(in_srgb(image, profile, notes), notes), None
             if is_deep and pixels.dtype == np.uint8:
                 notes.change("depth_scaled")
-        if is_inverted:
+        if page is not None and page.is_white_zero and image.mode == "F":
             pixels = 65535 - pixels
         # Pillow turns TIFF as it is loaded.
         return Picture(turn(pixels, INVERSE[orientation]), profile)
@@ -115,7 +120,11 @@ def open_file(data: bytes, kind: str, max_pixels: int, all_frames: bool = False)
             raise ImageError("corrupt_image", "a WebP without a picture; fetch or export the file again")
         check_pixels(header.width, header.height, max_pixels)
         is_lossy = not header.is_lossless
+    pages: tuple[Page, ...] = ()
     try:
+        if kind == "tiff":
+            data, pages = with_pages_that_open(data)
+            tiff.check_samples(pages)
         image = opener(io.BytesIO(data))
         frames = _count_frames(image, kind)
         if frames is None:
@@ -127,9 +136,12 @@ def open_file(data: bytes, kind: str, max_pixels: int, all_frames: bool = False)
             tiff.check(image, data)
             is_lossy = image.info.get("compression") in ("jpeg", "tiff_jpeg")
     except DECODE_ERRORS as error:
+        if pages and "unknown pixel mode" in str(error):
+            told = f"{pages[0]}, which is not decoded here; save it as RGB or grey of 8 or 16 bits"
+            raise ImageError("unsupported_format", told) from error
         raise damaged(error) from error
     check_pixels(*image.size, max_pixels)
-    return OpenedFile(data, image, Origin(kind, is_lossy, is_subsampled=is_lossy and kind == "webp"), frames)
+    return OpenedFile(data, image, Origin(kind, is_lossy, is_subsampled=is_lossy and kind == "webp"), frames, pages)
 
 
 def _count_frames(image: ImageFile.ImageFile, kind: str) -> int | None:

@@ -79,9 +79,10 @@ def check_storable(format: str, width: int, height: int, channels: int) -> None:
 
 def damaged(error: BaseException) -> ImageError:
     """The ImageError for what a decoder raised: the file is cut, of a variant that is not decoded, or corrupt."""
+    error = _cause(error)
     message = reason(error)
     lower = message.lower()
-    if any(word in lower for word in _CUT):
+    if isinstance(error, IndexError | struct.error) or any(word in lower for word in _CUT):
         return ImageError("truncated_image", f"it ends too early: {message}; fetch or export the file again")
     if any(word in lower for word in _UNSUPPORTED):
         return ImageError(
@@ -91,7 +92,7 @@ def damaged(error: BaseException) -> ImageError:
 
 
 # Words in the messages of Pillow and its codecs.
-_CUT = ("truncated", "premature", "end of file", "incomplete", "unexpected eof")
+_CUT = ("truncated", "premature", "end of file", "incomplete", "unexpected eof", "not enough")
 _UNSUPPORTED = (
     "unsupported",
     "samples per pixel",
@@ -102,8 +103,20 @@ _UNSUPPORTED = (
 )
 
 
+def _cause(error: BaseException) -> BaseException:
+    """What went wrong really: plugins wrap it into a SyntaxError."""
+    cause = error.__cause__
+    return cause if isinstance(error, SyntaxError) and isinstance(cause, DECODE_ERRORS) else error
+
+
 def reason(error: BaseException) -> str:
     """What a decoder says, the same on every run: Pillow puts the address of the file object into one message."""
     if isinstance(error, UnidentifiedImageError):
         return "its header is damaged"
+    if isinstance(error, IndexError | struct.error):
+        return "something that it points to lies behind its end"
+    if isinstance(error, KeyError):
+        return f"what it must say under {error} is missing"
+    if isinstance(error, KeyError):
+        return f"what it must say under {error} is missing"
     return str(error).rstrip(". ") or type(error).__name__

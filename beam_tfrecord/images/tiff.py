@@ -1,4 +1,4 @@
-"""What Pillow leaves open about TIFF: 16-bit colour, white-is-zero at 16 bits, and camera raw files.
+"""What Pillow leaves open about TIFF: 16-bit colour, samples that it does not decode, and camera raw files.
 
 Tag numbers are those of TIFF 6.0; DNGVersion is of the DNG specification.
 """
@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 
 import numpy as np
 from PIL import Image, TiffImagePlugin
 
 from beam_tfrecord.errors import ImageError
+from beam_tfrecord.images import tiff_pages
 from beam_tfrecord.images.pixels import Pixels
+from beam_tfrecord.images.tiff_pages import Page
 
 _NEW_SUBFILE_TYPE = 254
-_PHOTOMETRIC = 262
 _DNG_VERSION = 50706
 _REDUCED_RESOLUTION = 1
-_WHITE_IS_ZERO = 0
+_YCBCR = 6
 _PLANAR_CONFIGURATION = 284
 _IN_PLANES = 2
 _BITS_PER_SAMPLE = 258
 _EXTRA_SAMPLES = 338
 _EXTRA_ASSOCIATED = 1
+_NATIVE = {"I;32B": "I;32N", "I;32BS": "I;32NS", "F;32BF": "F;32NF", "F;32F": "F;32NF", "I;32S": "I;32NS"}
 # Unpackers of 16-bit colour, without their ending for the byte order, and those that do no arithmetic on the samples.
 _COLOURS = {"RGB": "RGB", "RGBX": "RGBX", "RGBA": "RGBA", "RGBa": "RGBA"}
 
@@ -46,11 +49,40 @@ def check(image: Image.Image, data: bytes) -> None:
         )
 
 
-def is_white_zero(image: Image.Image) -> bool:
-    """Whether 0 means white in samples that Pillow does not invert by itself (those of 16 bits)."""
-    if not isinstance(image, TiffImagePlugin.TiffImageFile) or not image.mode.startswith("I;16"):
-        return False
-    return bool(image.tag_v2.get(_PHOTOMETRIC) == _WHITE_IS_ZERO)
+def check_samples(pages: Sequence[Page]) -> None:
+    """Raises ImageError ``unsupported_format`` for samples that Pillow fails to decode with another reason than the
+    true one, or takes for what they are not."""
+    for page in pages:
+        compression = page.values(tiff_pages.COMPRESSION)[0]
+        if compression not in TiffImagePlugin.COMPRESSION_INFO:
+            raise ImageError(
+                "unsupported_format",
+                f"a TIFF of compression {compression}, which is not decoded here; save it with LZW or Deflate",
+            )
+        extra, samples = page.values(tiff_pages.EXTRA), page.values(tiff_pages.SAMPLES)[0]
+        colours = page.values(tiff_pages.PHOTOMETRIC)
+        if (
+            page.values(tiff_pages.PLANAR) == (_IN_PLANES,)
+            and samples > 1
+            and (samples == 2 or extra not in ((), (2,)))
+        ):
+            raise ImageError(
+                "unsupported_format",
+                f"{page} with samples beside the colours; save it with all samples of a pixel together",
+            )
+        if colours == (_YCBCR,) and compression == 1:
+            raise ImageError("unsupported_format", f"{page} that are not compressed; save it as RGB")
+
+
+def read_natively(image: Image.Image) -> None:
+    """Makes Pillow take 32-bit samples from libtiff in the byte order of the machine, in which libtiff gives them: it
+    takes them in that of the file, and so reads compressed files of the other order wrongly."""
+    if isinstance(image, TiffImagePlugin.TiffImageFile) and image.tile and image.tile[0].codec_name == "libtiff":
+        name = _unpacker(image)
+        image.tile = [
+            tile._replace(args=(_NATIVE.get(name, name), *tile.args[1:])) if isinstance(tile.args, tuple) else tile
+            for tile in image.tile
+        ]
 
 
 def sample_bits(image: Image.Image) -> int:
