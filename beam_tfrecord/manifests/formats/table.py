@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
@@ -20,6 +21,7 @@ from beam_tfrecord.manifests.text.line_pieces import text_pieces
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles, known_names
 from beam_tfrecord.manifests.text.row_fields import rows_of_cells, with_mask_places
+from beam_tfrecord.manifests.text.swallowed import line_among, line_within, swallowed
 from beam_tfrecord.manifests.text.uri_text import folder_of
 from beam_tfrecord.options.config import ManifestConfig
 from beam_tfrecord.options.values import InputSpec
@@ -76,7 +78,8 @@ class CsvFormat(ManifestFormat):
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         source = piece.source
         form, dialect, roles = _layout(source)
-        table = _table(TextLines(files, source.uri, form, piece.start, piece.end), piece, dialect)
+        lines = TextLines(files, source.uri, form, piece.start, piece.end)
+        table = _table(lines, piece, dialect, None if roles.image is None else dialect.header.index(roles.image))
         names = dialect.header if roles.has_boxes else roles.needed()
         items = rows_of_cells(_by_name(table, names, dialect.header), roles)
         yield from with_mask_places(items, files, source.base) if roles.mask is not None else items
@@ -107,10 +110,11 @@ def _by_name(table: Table, names: Sequence[str], header: Sequence[str]) -> Itera
         yield origin, cells if isinstance(cells, str) else {name: cells[place] for name, place in places}
 
 
-def _table(lines: TextLines, piece: Piece, dialect: Dialect) -> Table:
+def _table(lines: TextLines, piece: Piece, dialect: Dialect, image: int | None) -> Table:
     """(origin, cells) of each row of a piece, without the header; for a row that is none, a text that says why.
 
-    Blank lines are skipped. Raises ManifestError for a quote that is never closed.
+    image: place of the column of the images. Blank lines are skipped. Raises ManifestError for a quote that is never
+    closed, and for one that takes in other rows.
     """
     uri, width = piece.source.uri, len(dialect.header)
     text = iter(lines)
@@ -127,6 +131,8 @@ def _table(lines: TextLines, piece: Piece, dialect: Dialect) -> Table:
         try:
             for cells in reader:
                 start, line = line, first + reader.line_num
+                if line - start > 1 and (within := line_within(cells, dialect, image)):
+                    raise swallowed(uri, start, start + within - 1)
                 if lines.had_nul:
                     lines.had_nul = False
                     yield f"{uri}:{start}", "the row holds NUL characters: the file is damaged at this place"
@@ -155,6 +161,11 @@ def _table(lines: TextLines, piece: Piece, dialect: Dialect) -> Table:
                     f"{uri}: the row that begins on line {start} has a cell of more than {LONGEST_CELL // 2**20}"
                     f" million characters: probably a quote that is not closed"
                 ) from None
+            if line - start > 1:
+                taken = list(islice(lines, start - piece.first_line, line - piece.first_line))
+                if within := line_among(taken, dialect, image):
+                    raise swallowed(uri, start, start + within - 1) from None
+                cause += f" ({line - start} lines)"
             awaits_header = False
             yield f"{uri}:{start}", _badly_quoted(cause)
 
@@ -174,4 +185,6 @@ def _badly_quoted(cause: str) -> str:
         return (
             "a carriage return stands in the middle of the line: put the cell in quotes, or end the line with a newline"
         )
-    return "text follows the closing quote of a cell: double the quotes that are part of the text"
+    lines = cause.partition(" (")[2].rstrip(")")
+    over = f" (the row goes over {lines})" if lines else ""
+    return f"text follows the closing quote of a cell{over}: double the quotes that are part of the text"

@@ -157,12 +157,13 @@ class TextLines:
     """
 
     def __init__(self, files: Files, uri: str, form: TextForm, start: int = 0, end: int = -1) -> None:
-        self._files, self._uri, self._form, self._start, self._end = files, uri, form, start, end
+        self._files, self._form, self._start, self._end = files, form, start, end
+        self.uri = uri
         self.had_nul = False
 
     def __iter__(self) -> Iterator[str]:
         encoding = "utf-8" if self._start else self._form.encoding
-        with readable(self._uri), self._files.open(self._uri) as stream:
+        with readable(self.uri), self._files.open(self.uri) as stream:
             stream.seek(self._start)
             if self._end >= 0:
                 stream = cast(BinaryIO, io.BufferedReader(_Part(stream, self._end - self._start), _BUFFER))
@@ -176,7 +177,7 @@ class TextLines:
                         line = line.replace("\0", "")
                     yield line
             except UnicodeDecodeError:
-                raise _undecodable(self._files, self._uri, self._form) from None
+                raise _undecodable(self._files, self.uri, self._form) from None
 
 
 class _Part(io.RawIOBase):
