@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from beam_tfrecord.conversion.job import Job, clear_output, prepare_job
+from beam_tfrecord.conversion.job import Job, owned_folder, prepare_job, prepared_folder
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage
@@ -20,16 +21,22 @@ IN_MEMORY = "rows"  # stands for the input where the rows are given as they are
 def prepare(**options: Any) -> Job:
     """A job for :class:`beam_tfrecord.ConvertDataset`, with the options of the command line as keywords.
 
-    Looks at the inputs and the output folder. Raises ConfigError or ManifestError for what a user can mend.
+    Looks at the inputs and the output folder, and makes that folder this job's until the job's last step, as long as
+    this process lives; a later call for the same folder takes it over. Raises ConfigError or ManifestError for what a
+    user can mend, and StorageError where another run writes.
     """
+    job, storage = _looked_at(options)
+    return replace(job, lease=prepared_folder(job.config.output, storage, "beam_tfrecord.prepare"))
+
+
+def _looked_at(options: dict[str, Any]) -> tuple[Job, Storage]:
+    """The job of some options before its output folder is looked at, and the storage that it uses."""
     rows = options.pop("rows", None)
     if rows is not None:
         options["input"] = IN_MEMORY
     config = ConvertConfig.from_options(options, beside=("rows", "pipeline_options"))
     storage = Storage.for_run(config.run)
-    job = prepare_job(config, storage, rows)
-    clear_output(job, storage)
-    return job
+    return prepare_job(config, storage, rows), storage
 
 
 def convert(
@@ -55,12 +62,13 @@ def convert(
 
     rows = table_rows(input)
     places: dict[str, Any] = {"input": input} if rows is None else {"rows": rows}
-    job = prepare(**places, output=str(output), **options)
-    beam_options = make_options(pipeline_options)
-    pipeline = make_pipeline(beam_options, job.config)
-    _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
-    run_watched(pipeline)
-    return read_summary(job.config.output.output, Storage.for_run(job.config.run))
+    job, storage = _looked_at({**places, "output": str(output), **options})
+    with owned_folder(job.config.output, storage, "beam_tfrecord.convert") as lease:
+        job = replace(job, lease=lease.key)
+        pipeline = make_pipeline(make_options(pipeline_options), job.config)
+        _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
+        run_watched(pipeline, lease.watch)
+        return read_summary(job.config.output.output, storage)
 
 
 def table_rows(source: Any) -> tuple[Mapping[str, Any], ...] | None:

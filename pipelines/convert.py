@@ -7,9 +7,10 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from beam_tfrecord.conversion.job import Job, check_folder, clear_output, plan_job, prepare_job
+from beam_tfrecord.conversion.job import Job, check_folder, owned_folder, plan_job, prepare_job
 from beam_tfrecord.conversion.writing.staging import INFO_SUFFIX, shards_folder
 from beam_tfrecord.core.public_text import public_text
 from beam_tfrecord.errors import BeamTfrecordError, ConfigError, JobError, StorageError
@@ -17,6 +18,7 @@ from beam_tfrecord.manifests import missing
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.options.places import parse_place
 from beam_tfrecord.storage import Storage, public_uri
+from beam_tfrecord.storage.lease import Lease
 from pipelines.exits import DONE, FAILED, WITHHELD, guarded
 from pipelines.options import (
     TerminalOptions,
@@ -80,10 +82,9 @@ def convert(arguments: Sequence[str]) -> int:
         return show_plan(job, storage, terminal)
     if is_dry_run(beam_flags):
         check_folder(job.config.output, storage)
-    else:
-        clear_output(job, storage)
-    with resume_told(job, storage):
         return run(job, beam_flags, terminal)
+    with owned_folder(job.config.output, storage, "beam-tfrecord convert") as lease, resume_told(job, storage):
+        return run(replace(job, lease=lease.key), beam_flags, terminal, lease)
 
 
 @contextlib.contextmanager
@@ -163,8 +164,8 @@ def show_plan(job: Job, storage: Storage, terminal: TerminalOptions) -> int:
     return DONE
 
 
-def run(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
-    """Run the conversion on the runner that the flags name, and tell how it ended."""
+def run(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions, lease: Lease | None = None) -> int:
+    """Run the conversion on the runner that the flags name, and tell how it ended. lease: of the output folder."""
     config, manifest = job.config, job.config.manifest
     places = [config.output.output, manifest.images or "", *(source.uri for source in job.sources)]
     options = load_beam(beam_flags, places)
@@ -174,6 +175,10 @@ def run(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
     from beam_tfrecord.transforms.running import make_pipeline, submit
 
     started = time.monotonic()
+    if runs_nothing(options):
+        job = replace(job, lease=None)  # what a template starts one day is no run of this process
+    elif terminal.no_wait and lease is not None:
+        lease.leave_to_job()
     if runs_nothing(options) or terminal.no_wait:
         pipeline = make_pipeline(options, config)
         _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
@@ -181,7 +186,8 @@ def run(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions) -> int:
         if runs_nothing(options):
             return tell_prepared(options, job, terminal)
         return tell_submitted(result, options, job, terminal)
-    run_shown(ConvertDataset(job), options, Shown(terminal.quiet), config)
+    watch = lease.watch if lease else lambda: None
+    run_shown(ConvertDataset(job), options, Shown(terminal.quiet), config, watch=watch)
     summary = read_summary(job.config.output.output, Storage.for_run(config.run))
     seconds = time.monotonic() - started
     if not terminal.quiet:

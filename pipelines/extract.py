@@ -10,9 +10,11 @@ from typing import Any
 
 from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.storage.lease import hold
 from beam_tfrecord.tools.extracting.command import command_line
 from beam_tfrecord.tools.extracting.dataset import (
     Extraction,
+    check_output,
     clear_output,
     known_layout,
     read_result,
@@ -86,14 +88,16 @@ def run(
     from beam_tfrecord.transforms.extracting import ExtractDataset
 
     shards = shards_to_extract(found, flags.split)
-    clear_output(output, found, storage, overwrite=flags.overwrite)
+    check_output(output, found, storage, overwrite=flags.overwrite)
     stated = [shard.file.stated.records for shard in shards if shard.file.stated is not None]
     total = sum(stated) if len(stated) == len(shards) else None
-    transform = ExtractDataset(
-        shards, known_layout(found), found.facts, output, storage, found.label_names, found.faults
-    )
-    run_shown(transform, options, Shown(flags.quiet, "records", "faulty", total))
-    return read_result(output, storage)
+    with hold(output, storage, "beam-tfrecord extract") as lease:
+        clear_output(output, found, storage, overwrite=flags.overwrite)
+        transform = ExtractDataset(
+            shards, known_layout(found), found.facts, output, storage, found.label_names, found.faults, lease.key
+        )
+        run_shown(transform, options, Shown(flags.quiet, "records", "faulty", total), watch=lease.watch)
+        return read_result(output, storage)
 
 
 def further_lines(extraction: Extraction) -> list[str]:

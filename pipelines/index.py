@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Sequence
@@ -9,7 +10,8 @@ from collections.abc import Sequence
 from beam_tfrecord.datasets.indexing import write_index_file
 from beam_tfrecord.datasets.shard_files import find_files
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.storage import Storage
+from beam_tfrecord.storage import Storage, parent
+from beam_tfrecord.storage.lease import hold
 from beam_tfrecord.tools.showing.printable import printable
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import add_terminal_flags
@@ -48,16 +50,19 @@ def index(arguments: Sequence[str]) -> int:
     storage = Storage()
     files = find_files(places, storage).files
     records = written = 0
-    for file in files:
-        try:
-            count = write_index_file(file.uri, file.name, storage, may_be_empty=file.may_be_empty)
-        except DatasetError as error:
-            fail(printable(str(error)))
-            continue
-        records += count
-        written += 1
-        if not flags.quiet:
-            say(f"{printable(file.name)}: {plural(count, 'record')}")
+    with contextlib.ExitStack() as held:
+        for folder in sorted({parent(file.uri) for file in files}):
+            held.enter_context(hold(folder, storage, "beam-tfrecord index"))
+        for file in files:
+            try:
+                count = write_index_file(file.uri, file.name, storage, may_be_empty=file.may_be_empty)
+            except DatasetError as error:
+                fail(printable(str(error)))
+                continue
+            records += count
+            written += 1
+            if not flags.quiet:
+                say(f"{printable(file.name)}: {plural(count, 'record')}")
     seconds = time.monotonic() - started
     values = {"records": records, "indexes": written, "failed": len(files) - written, "seconds": round(seconds, 3)}
     failed = f", {plural(len(files) - written, 'file')} failed" if written < len(files) else ""

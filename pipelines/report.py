@@ -10,6 +10,7 @@ from beam_tfrecord.datasets.published import REPORT
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.report import build_report
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.storage.lease import hold
 from pipelines.exits import DONE, guarded
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, command_parser, place_to_write
@@ -52,9 +53,12 @@ def report(arguments: Sequence[str]) -> int:
         raise ConfigError(f"a report is about one dataset: {places[1]!r} is one place too many")
     storage = Storage()
     folder = dataset_folder(places[0], storage)
-    page = build_report(folder, storage)
     output = namespace.output or f"{folder}/{REPORT}"
-    storage.write_bytes(output, page)
+    is_file = bool(namespace.output)
+    with hold(output if is_file else folder, storage, "beam-tfrecord report", is_file=is_file) as lease:
+        page = build_report(folder, storage)
+        lease.confirm()
+        storage.write_bytes(output, page)
     seconds = time.monotonic() - started
     values = {"report": output, "bytes": len(page), "seconds": round(seconds, 3)}
     last_line(values, f"{output}: {len(page) / 1e6:.1f} MB, {seconds:.1f} s", as_json=namespace.json)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from beam_tfrecord.conversion.job import owned_folder
 from beam_tfrecord.datasets.published import read_conversion
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.options.run_config import RunConfig
 from beam_tfrecord.storage import Storage, name_of
 from beam_tfrecord.tfrecord import parse_shard_name
-from beam_tfrecord.tools.resharding.job import ReshardJob, clear_output, prepare_job
+from beam_tfrecord.tools.resharding.job import ReshardJob, prepare_job
 from beam_tfrecord.tools.resharding.options import ReshardOptions
 from pipelines.exits import DONE
 from pipelines.options import add_option, add_terminal_flags
@@ -57,9 +58,9 @@ def run_command(parser: ArgumentParser, arguments: Sequence[str], *, several: bo
         load_beam(beam_flags, ())  # the inputs may lie where only these say how to get in
     storage = Storage.for_run(RunConfig(gcs_user_project=options.gcs_user_project))
     job = prepare_job(options, storage)
-    clear_output(job, storage)
-    result = run(job, beam_flags, storage, quiet=flags.quiet)
-    told = told_values(job, result, storage)
+    with owned_folder(options.publication, storage, parser.prog) as lease:
+        result = run(job.of_lease(lease.key), beam_flags, storage, quiet=flags.quiet, watch=lease.watch)
+        told = told_values(job, result, storage)
     told["seconds"] = round(time.monotonic() - started, 3)
     if not flags.quiet:
         for line in further_lines(told):
@@ -69,13 +70,15 @@ def run_command(parser: ArgumentParser, arguments: Sequence[str], *, several: bo
     return DONE
 
 
-def run(job: ReshardJob, beam_flags: Sequence[str], storage: Storage, *, quiet: bool) -> PipelineResult:
-    """Run on the runner that the flags name."""
+def run(
+    job: ReshardJob, beam_flags: Sequence[str], storage: Storage, *, quiet: bool, watch: Callable[[], None]
+) -> PipelineResult:
+    """Run on the runner that the flags name. watch: called now and then; what it raises ends the run."""
     options = load_beam(beam_flags, [job.options.output, *(file.uri for file in job.files)])
     from beam_tfrecord.transforms.resharding import ReshardDataset
 
     total = sum(file.records for file in job.files) if job.is_counted else None
-    return run_shown(ReshardDataset(job, storage), options, Shown(quiet, "records", "damaged", total))
+    return run_shown(ReshardDataset(job, storage), options, Shown(quiet, "records", "damaged", total), watch=watch)
 
 
 def told_values(job: ReshardJob, result: PipelineResult, storage: Storage) -> dict[str, Any]:

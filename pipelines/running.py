@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,9 +45,16 @@ class Shown:
 
 
 def run_shown(
-    transform: PTransform, options: PipelineOptions, shown: Shown, config: ConvertConfig | None = None
+    transform: PTransform,
+    options: PipelineOptions,
+    shown: Shown,
+    config: ConvertConfig | None = None,
+    watch: Callable[[], None] = lambda: None,
 ) -> PipelineResult:
-    """Run a root transform to its end. Raises what :func:`beam_tfrecord.transforms.running.run_watched` raises."""
+    """Run a root transform to its end. Raises what :func:`beam_tfrecord.transforms.running.run_watched` raises.
+
+    watch: called now and then; what it raises ends the waiting.
+    """
     from beam_tfrecord.transforms.running import make_pipeline, run_watched
 
     pipeline = make_pipeline(options, config)
@@ -55,7 +62,12 @@ def run_shown(
     PROGRESS.reset()
     PROGRESS.total = shown.total
     display = ProgressDisplay(PROGRESS, quiet=shown.quiet, unit=shown.unit, bad=shown.bad)
+
+    def tell() -> None:
+        display.update()
+        watch()
+
     try:
-        return run_watched(pipeline, display.update)
+        return run_watched(pipeline, tell)
     finally:
         display.close()

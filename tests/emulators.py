@@ -63,6 +63,15 @@ def gcs_server() -> Iterator[Emulator]:
 
 
 @pytest.fixture(scope="session")
+def conditional_gcs_server() -> Iterator[Emulator]:
+    """Cloud Storage that keeps conditions, which the other one ignores."""
+    _need("gcp_storage_emulator", "gcp-storage-emulator")
+    port = free_port()
+    with running(["-m", "tests.gcs_conditions", str(port)], port):
+        yield Emulator("gs", f"http://127.0.0.1:{port}")
+
+
+@pytest.fixture(scope="session")
 def s3_server() -> Iterator[Emulator]:
     """S3, in the memory of another process."""
     _need("moto", "moto[s3,server]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +24,7 @@ from beam_tfrecord.manifests.label_map import read_label_map
 from beam_tfrecord.manifests.text.lines import decode_text, split_lines
 from beam_tfrecord.options.config import ConvertConfig, OutputConfig
 from beam_tfrecord.storage import Storage, name_of
+from beam_tfrecord.storage.lease import Lease, LeaseKey, check_free, give_back, hold, take_for_job
 from beam_tfrecord.tfrecord import parse_shard_name
 
 SURVEY_ITEMS = 20_000
@@ -30,11 +32,17 @@ SURVEY_ITEMS = 20_000
 
 @dataclass(frozen=True)
 class Job:
-    """A conversion that has been looked at and may start."""
+    """A conversion that has been looked at and may start. lease: that of the output folder, once it is taken."""
 
     config: ConvertConfig
     sources: tuple[Source, ...]
     fixed_labels: tuple[str, ...] | None
+    lease: LeaseKey | None = None
+
+    def confirm(self, storage: Storage) -> None:
+        """Raise StorageError when the output folder is another run's by now: nothing may be published then."""
+        if self.lease is not None:
+            self.lease.confirm(storage)
 
 
 def prepare_job(config: ConvertConfig, storage: Storage, rows: Sequence[Mapping[str, Any]] | None = None) -> Job:
@@ -118,6 +126,33 @@ def _with_told_ids(config: ConvertConfig, fixed: FixedLabels | None) -> ConvertC
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The output folder
+
+
+@contextmanager
+def owned_folder(output: OutputConfig, storage: Storage, command: str) -> Iterator[Lease]:
+    """The output folder made ready, and nobody else's as long as the block runs.
+
+    What is wrong with the place is told before anything is made there: ConfigError for what must not be replaced,
+    StorageError where another run writes. command: for whoever comes second.
+    """
+    check_free(output.output, storage)
+    check_folder(output, storage)
+    with hold(output.output, storage, command) as lease:
+        clear_folder(output, storage)
+        yield lease
+
+
+def prepared_folder(output: OutputConfig, storage: Storage, command: str) -> LeaseKey:
+    """The same for a job that somebody else runs: its last step gives the folder back."""
+    check_free(output.output, storage)
+    check_folder(output, storage)
+    key = take_for_job(output.output, storage, command)
+    try:
+        clear_folder(output, storage)
+    except BaseException:
+        give_back(key)
+        raise
+    return key
 
 
 def clear_output(job: Job, storage: Storage) -> None:

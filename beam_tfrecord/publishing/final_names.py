@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,11 +78,15 @@ def name_shards(files: Sequence[StagedFile], compression: str) -> list[NamedShar
 
 
 def publish_files(
-    shards: Sequence[NamedShard], files: Mapping[str, bytes], config: ConvertConfig, storage: Storage
+    shards: Sequence[NamedShard],
+    files: Mapping[str, bytes],
+    config: ConvertConfig,
+    storage: Storage,
+    confirm: Callable[[], None] = lambda: None,
 ) -> None:
     """Move the shards and write the metadata: :func:`publish_moves` of a conversion."""
     moved = [move for shard in shards for move in moves(shard, config.output)]
-    publish_moves(moved, files, token_of(shards), config.output.output, storage)
+    publish_moves(moved, files, token_of(shards), config.output.output, storage, confirm=confirm)
 
 
 def publish_moves(
@@ -93,16 +97,19 @@ def publish_moves(
     storage: Storage,
     *,
     has_report: bool = False,
+    confirm: Callable[[], None] = lambda: None,
 ) -> None:
     """Move staged files to their final names and write the metadata; the old dataset goes first,
     ``dataset_info.json`` comes last.
 
     moved: (staged uri, final name), shards first. files: metadata by name. token: of what is published. has_report:
-    whether the report is among the files that are moved; otherwise it is made here.
+    whether the report is among the files that are moved; otherwise it is made here. confirm: raises when the folder is
+    another run's by now; asked before anything is touched and before the last file.
 
     May be broken off anywhere and repeated, in the same run or after ``--resume``: what is deleted is decided once, and
     noted before anything is touched.
     """
+    confirm()
     names = {*(name for _, name in moved), *files, REPORT}
     begun = read_publication(storage, output)
     going = set(begun.names)
@@ -119,6 +126,7 @@ def publish_moves(
     if not has_report:
         write_report(output, storage)
     if DATASET_INFO in files:
+        confirm()
         storage.write_bytes(f"{output}/{DATASET_INFO}", files[DATASET_INFO])
     storage.delete_tree(staging_folder(output))
 

@@ -81,10 +81,14 @@ def publish_dataset(
     }
     metadata = {**dataset_files(description), **findings}
     if status == PUBLISHED:
-        publish_files(shards, metadata, config, storage)
+        publish_files(shards, metadata, config, storage, lambda: job.confirm(storage))
     else:
+        job.confirm(storage)
         keep_files(metadata, staging_folder(config.output.output), storage)
-    return read_summary(config.output.output, storage)
+    summary = read_summary(config.output.output, storage)
+    if job.lease is not None:
+        job.lease.end_of_job(storage)
+    return summary
 
 
 def keep_files(files: Mapping[str, bytes], staging: str, storage: Storage) -> None:

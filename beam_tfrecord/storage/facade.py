@@ -165,6 +165,32 @@ class Storage:
         """Make a folder and those above it. Does nothing in an object store."""
         self._store(uri).make_folder(uri)
 
+    # Small files that one writer at a time may have.
+
+    def read_versioned(self, uri: str) -> tuple[bytes, str]:
+        """A small file, and what tells this version of it from others."""
+        return self._store(uri).read_versioned(uri)
+
+    def write_if(self, uri: str, data: bytes, version: str | None) -> bool:
+        """Write a small file only while it has this version, or is not there (None); whether it was written.
+
+        ``data`` must never have been there before. Where it is one step see :meth:`keeps_conditions`.
+        """
+        return self._store(uri).write_if(uri, data, version)
+
+    def keeps_conditions(self, uri: str, data: bytes) -> bool:
+        """Whether :meth:`write_if` is one step where a file lies that is there. data: may be written, where it is
+        not."""
+        return self._store(uri).keeps_conditions(uri, data)
+
+    def delete_if(self, uri: str, version: str) -> None:
+        """Delete a small file while it has this version."""
+        self._store(uri).delete_if(uri, version)
+
+    def remove_empty_folder(self, uri: str) -> None:
+        """Remove a folder that nothing lies in; does nothing in an object store."""
+        self._store(uri).remove_empty_folder(uri)
+
     # Which store it is.
 
     def _store(self, uri: str) -> Store:

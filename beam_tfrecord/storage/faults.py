@@ -41,6 +41,10 @@ class UnreadableFileError(OSError):
     """One file that is there but cannot be read (or written), also when it is tried again."""
 
 
+class ChangedFileError(UnreadableFileError):
+    """A file is another than a request was about, or is there where it must not be."""
+
+
 class TransientError(Exception):
     """One attempt failed in a way that another one may not. retry_after: seconds that the server asks to wait."""
 

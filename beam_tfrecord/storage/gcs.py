@@ -9,6 +9,7 @@ Imported only when a ``gs://`` name is used, and the Google libraries with it.
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -71,6 +72,18 @@ class GcsStore(ObjectStore):
                 size=size,
                 content_type="application/octet-stream",
                 checksum="crc32c",
+                retry=None,
+                timeout=TIMEOUTS,
+            )
+
+    def _put_if(self, bucket: str, name: str, data: bytes, version: str | None) -> None:
+        with gcs_faults(self._login, bucket):
+            self._blob(bucket, name).upload_from_file(
+                io.BytesIO(data),
+                size=len(data),
+                content_type="application/json",
+                checksum="crc32c",
+                if_generation_match=int(version or 0),
                 retry=None,
                 timeout=TIMEOUTS,
             )

@@ -12,7 +12,7 @@ from google.auth.exceptions import GoogleAuthError, TransportError
 from google.cloud.storage.exceptions import DataCorruption, InvalidResponse
 
 from beam_tfrecord.errors import StorageError
-from beam_tfrecord.storage.faults import MissingFileError, TransientError, UnreadableFileError
+from beam_tfrecord.storage.faults import ChangedFileError, MissingFileError, TransientError, UnreadableFileError
 from beam_tfrecord.storage.gcs_login import LOGIN_HINT, Login
 from beam_tfrecord.storage.web_faults import (
     MISSING_STATUS,
@@ -68,7 +68,7 @@ def raise_for_answer(
         has_bucket = "bucket does not exist" not in text
         raise MissingFileError(f"{place} does not exist" + ("" if has_bucket else ": there is no such bucket"))
     if status == 412:
-        raise UnreadableFileError(f"{place} was changed while it was being read")
+        raise ChangedFileError(f"{place} was changed while it was being read")
     if status in REFUSED_STATUS or (status == 400 and "requester pays" in text.lower()):
         raise StorageError(f"gs://{bucket}: {_refusal(login, bucket, text)}")
     raise UnreadableFileError(f"{place}: the server answered HTTP {status}")

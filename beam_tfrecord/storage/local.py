@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import io
 import itertools
 import os
@@ -10,7 +11,7 @@ import shutil
 import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import BinaryIO, cast
 
 from beam_tfrecord.errors import StorageError
@@ -23,6 +24,9 @@ _READ_BUFFER = 256 * 1024
 _WRITE_BUFFER = 1024 * 1024
 # O_NONBLOCK changes nothing for a regular file, and keeps the opening of a named pipe from waiting for a writer.
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+_LINK_TRIES = 5
 _UNSIZED_LIMIT = 2**20
 _temporary_number = itertools.count()
 
@@ -127,10 +131,7 @@ class LocalStore(Store):
     def write_bytes(self, uri: str, data: bytes) -> None:
         path = path_of(uri)
         _make_parents(path)
-        folder, name = os.path.split(path)
-        # Unique to this process and thread: the same file may be written twice at a time when an engine repeats a step.
-        mark = f"{os.getpid()}-{threading.get_ident()}-{next(_temporary_number)}"
-        temporary = os.path.join(folder, f".{name[:80]}.{mark}.tmp")
+        temporary = _temporary_beside(path)
         try:
             with _faults_of_place(path):
                 with open(temporary, "xb") as stream:
@@ -140,6 +141,50 @@ class LocalStore(Store):
             if os.path.lexists(temporary):
                 os.unlink(temporary)
             raise
+
+    def read_versioned(self, uri: str) -> tuple[bytes, str]:
+        path = path_of(uri)
+        with _faults(path), open(path, "rb") as stream:
+            return stream.read(), _version(os.fstat(stream.fileno()))
+
+    def write_if(self, uri: str, data: bytes, version: str | None) -> bool:
+        path = path_of(uri)
+        for _ in range(_LINK_TRIES - 1):
+            with suppress(FileNotFoundError):  # whoever had the folder last may be removing it just now
+                return self._write_if(path, data, version)
+        with _faults_of_place(path):
+            return self._write_if(path, data, version)
+
+    def _write_if(self, path: str, data: bytes, version: str | None) -> bool:
+        _make_parents(path)
+        temporary = _temporary_beside(path)
+        try:
+            with _faults_of_place(path, missing_is_told=False):
+                with open(temporary, "xb") as stream:
+                    stream.write(data)
+                if version is None:
+                    return _linked(temporary, path)
+                with _locked(path) as found:
+                    if found != version:
+                        return False
+                    os.replace(temporary, path)
+                    return True
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+
+    def keeps_conditions(self, uri: str, data: bytes) -> bool:
+        return True
+
+    def delete_if(self, uri: str, version: str) -> None:
+        path = path_of(uri)
+        with _faults_of_place(path), _locked(path) as found:
+            if found == version:
+                os.unlink(path)
+
+    def remove_empty_folder(self, uri: str) -> None:
+        with suppress(OSError):  # something was put there
+            os.rmdir(path_of(uri))
 
     def rename(self, old: str, new: str) -> None:
         source, target = path_of(old), path_of(new)
@@ -193,6 +238,65 @@ class _Writer(io.FileIO):
             return super().write(data)  # type: ignore[arg-type]
         except OSError as error:
             raise _place_fault(error, str(self.name)) from None
+
+
+def _temporary_beside(path: str) -> str:
+    """A name beside a file, unique to this process and thread: the same file may be written twice at a time when an
+    engine repeats a step."""
+    folder, name = os.path.split(path)
+    mark = f"{os.getpid()}-{threading.get_ident()}-{next(_temporary_number)}"
+    return os.path.join(folder, f".{name[:80]}.{mark}.tmp")
+
+
+def _version(status: os.stat_result) -> str:
+    return f"{status.st_ino}-{status.st_mtime_ns}-{status.st_size}"
+
+
+def _linked(temporary: str, path: str) -> bool:
+    """Give a complete file a name that must not be there; whether it was not."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        return _created(temporary, path)
+    return True
+
+
+def _created(temporary: str, path: str) -> bool:
+    """The same where the file system knows no links: the file is there empty for an instant."""
+    try:
+        with open(temporary, "rb") as source, open(path, "xb") as target:
+            target.write(source.read())
+    except FileExistsError:
+        return False
+    return True
+
+
+@contextmanager
+def _locked(path: str) -> Iterator[str]:
+    """The version of a file, '' when there is none, kept from others that ask in this way for as long as the block
+    runs. File systems without locks have none."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield ""
+        return
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+        try:
+            is_same = os.path.samestat(os.stat(path), os.fstat(descriptor))
+        except FileNotFoundError:
+            is_same = False
+        yield _version(os.fstat(descriptor)) if is_same else ""
+    finally:
+        os.close(descriptor)
 
 
 def _read_once(path: str, max_bytes: int | None) -> bytes:
@@ -249,12 +353,19 @@ def _faults(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def _faults_of_place(path: str) -> Iterator[None]:
-    """OSErrors as StorageErrors: when writing fails, going on makes no sense."""
+def _faults_of_place(path: str, *, missing_is_told: bool = True) -> Iterator[None]:
+    """OSErrors as StorageErrors: when writing fails, going on makes no sense.
+
+    missing_is_told: also that a folder is not there.
+    """
     try:
         yield
     except MissingFileError:
         raise
+    except FileNotFoundError as error:
+        if not missing_is_told:
+            raise
+        raise _place_fault(error, path) from None
     except OSError as error:
         raise _place_fault(error, path) from None
     except ValueError as error:

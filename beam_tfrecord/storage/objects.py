@@ -5,15 +5,18 @@ from __future__ import annotations
 import io
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, BinaryIO, NamedTuple
 
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.manifests.base import FileInfo
-from beam_tfrecord.storage.faults import MissingFileError, UnreadableFileError
+from beam_tfrecord.storage.faults import ChangedFileError, MissingFileError, UnreadableFileError
 from beam_tfrecord.storage.ranges import buffered_ranges
 from beam_tfrecord.storage.stores import Store, too_large
 from beam_tfrecord.storage.uploads import upload_stream
 from beam_tfrecord.storage.uris import Glob, bucket_and_name, split_root
+
+_VERSION_TRIES = 5  # a small file that others write all the time is read at one moment at last
 
 
 class ObjectInfo(NamedTuple):
@@ -56,6 +59,10 @@ class ObjectStore(Store):
     @abstractmethod
     def _put(self, bucket: str, name: str, stream: BinaryIO, size: int) -> None:
         """Write an object from a stream that stands at its start."""
+
+    @abstractmethod
+    def _put_if(self, bucket: str, name: str, data: bytes, version: str | None) -> None:
+        """Write an object that has this version, or is not there (None). Raises ChangedFileError otherwise."""
 
     @abstractmethod
     def _copy(self, source: tuple[str, str], target: tuple[str, str]) -> None:
@@ -134,6 +141,31 @@ class ObjectStore(Store):
         bucket, name = self._target(uri)
         self._upload(uri, bucket, name, io.BytesIO(data), len(data))
 
+    def read_versioned(self, uri: str) -> tuple[bytes, str]:
+        bucket, name = self._object(uri)
+        for _ in range(_VERSION_TRIES - 1):
+            with suppress(ChangedFileError):
+                return self.reading(uri, lambda: self._read_version(bucket, name))
+        return self.reading(uri, lambda: self._read_version(bucket, name))
+
+    def write_if(self, uri: str, data: bytes, version: str | None) -> bool:
+        bucket, name = self._target(uri)
+        try:
+            self._write(uri, lambda: self._put_if(bucket, name, data, version))
+        except (ChangedFileError, MissingFileError):
+            # An answer that was lost on the way, and the second try was refused because of the first.
+            with suppress(FileNotFoundError):
+                return self.read_versioned(uri)[0] == data
+            return False
+        return True
+
+    def keeps_conditions(self, uri: str, data: bytes) -> bool:
+        return not self.write_if(uri, data, None)
+
+    def _read_version(self, bucket: str, name: str) -> tuple[bytes, str]:
+        info = self._stat(bucket, name)
+        return self._get_range(bucket, name, 0, max(info.size, 1), info.version), info.version
+
     def rename(self, old: str, new: str) -> None:
         source, target = self._object(old), self._object(new)
         try:
@@ -179,6 +211,8 @@ class ObjectStore(Store):
         """A write that fails for good ends the job: there is no item that it could be blamed on."""
         try:
             self.writing(uri, attempt)
+        except ChangedFileError:
+            raise
         except UnreadableFileError as error:
             raise StorageError(f"cannot write {error}") from None
 

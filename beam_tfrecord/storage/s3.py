@@ -17,7 +17,7 @@ from beam_tfrecord.errors import StorageError
 from beam_tfrecord.manifests.base import FileInfo
 from beam_tfrecord.storage.beam_plugins import s3_options
 from beam_tfrecord.storage.clients import shared_client
-from beam_tfrecord.storage.faults import MissingFileError, TransientError, UnreadableFileError
+from beam_tfrecord.storage.faults import ChangedFileError, MissingFileError, TransientError, UnreadableFileError
 from beam_tfrecord.storage.objects import LimitedBuffer, ObjectInfo, ObjectStore, Page
 from beam_tfrecord.storage.web_faults import (
     CONNECT_TIMEOUT,
@@ -42,7 +42,17 @@ _LARGEST_PUT = 1024 * 1024 * 1024  # larger objects go in parts; S3 itself takes
 
 LOGIN_HINT = "run `aws configure`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 _MISSING_CODES = frozenset({"NoSuchKey", "404", "NotFound"})
-_TRANSIENT_CODES = frozenset({"SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "Throttling", "503"})
+_TRANSIENT_CODES = frozenset(
+    {
+        "SlowDown",
+        "RequestTimeout",
+        "InternalError",
+        "ServiceUnavailable",
+        "Throttling",
+        "503",
+        "ConditionalRequestConflict",
+    }
+)
 _IDENTITY_CODES = frozenset(
     {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
 )
@@ -99,6 +109,16 @@ class S3Store(ObjectStore):
                 self._client.put_object(Bucket=bucket, Key=name, Body=stream, ContentLength=size)
             else:
                 self._client.upload_fileobj(_Unclosed(stream), bucket, name, Config=_in_parts())
+
+    def _put_if(self, bucket: str, name: str, data: bytes, version: str | None) -> None:
+        condition = {"IfMatch": version} if version is not None else {"IfNoneMatch": "*"}
+        with self._faults(bucket):
+            try:
+                self._client.put_object(Bucket=bucket, Key=name, Body=data, **condition)
+            except boto_errors.ClientError as error:
+                if _status(error) != 501:  # a store of another make that knows no conditions
+                    raise
+                self._client.put_object(Bucket=bucket, Key=name, Body=data)
 
     def _copy(self, source: tuple[str, str], target: tuple[str, str]) -> None:
         with self._faults(*source):
@@ -166,7 +186,7 @@ def _raise_for_answer(error: Any, bucket: str, name: str | None) -> NoReturn:
             "s3:GetObject and s3:ListBucket to read, s3:PutObject and s3:DeleteObject too to write"
         ) from None
     if status == 412:
-        raise UnreadableFileError(f"{place} was changed while it was being read") from None
+        raise ChangedFileError(f"{place} was changed while it was being read") from None
     raise UnreadableFileError(f"{place}: the server answered {code or 'HTTP'} ({status})") from None
 
 

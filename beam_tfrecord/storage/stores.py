@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -89,6 +90,41 @@ class Store(ABC):
     @abstractmethod
     def write_bytes(self, uri: str, data: bytes) -> None:
         """Write a whole file at once: readers see all of it or nothing."""
+
+    def read_versioned(self, uri: str) -> tuple[bytes, str]:
+        """A small file, and what tells this version of it from others."""
+        data = self.read(uri, None)
+        return data, hashlib.sha256(data).hexdigest()
+
+    def write_if(self, uri: str, data: bytes, version: str | None) -> bool:
+        """Write a small file only while it has this version, or is not there (None); whether it was written.
+
+        One step in stores that can do it; here something may come between. ``data`` must never have been there before.
+        """
+        try:
+            found: str | None = self.read_versioned(uri)[1]
+        except FileNotFoundError:
+            found = None
+        if found == version:
+            self.write_bytes(uri, data)
+        return found == version
+
+    def keeps_conditions(self, uri: str, data: bytes) -> bool:
+        """Whether :meth:`write_if` is one step for a file that is there. data: may be written, where it is not."""
+        return False
+
+    def delete_if(self, uri: str, version: str) -> None:
+        """Delete a small file while it has this version."""
+        try:
+            found = self.read_versioned(uri)[1]
+        except FileNotFoundError:
+            return
+        if found == version:
+            self.delete([uri])
+
+    def remove_empty_folder(self, uri: str) -> None:
+        """Remove a folder that nothing lies in, where the storage knows folders."""
+        return
 
     @abstractmethod
     def rename(self, old: str, new: str) -> None:

@@ -120,6 +120,9 @@ class WebStore(Store):
     def write_bytes(self, uri: str, data: bytes) -> None:
         raise _read_only(uri)
 
+    def write_if(self, uri: str, data: bytes, version: str | None) -> bool:
+        raise _read_only(uri)
+
     def rename(self, old: str, new: str) -> None:
         raise _read_only(new)
 

@@ -15,6 +15,7 @@ from beam_tfrecord.datasets.shard_files import PlaceFault
 from beam_tfrecord.datasets.tfds_labels import LabelNames
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.storage import Storage, scheme_of
+from beam_tfrecord.storage.lease import LeaseKey
 from beam_tfrecord.tools.extracting.dataset import Extraction, finish
 from beam_tfrecord.tools.extracting.layout import Layout
 from beam_tfrecord.tools.extracting.paths import ImagePaths, clashing_paths
@@ -62,7 +63,8 @@ class ExtractDataset(beam.PTransform):
     shards: what :func:`beam_tfrecord.tools.extracting.dataset.shards_to_extract` gave. layout, facts: what is known of
     the records; None when nothing tells. output: an empty folder. label_names, place_faults: what
     :class:`~beam_tfrecord.datasets.shard_files.FoundFiles` tells of records from elsewhere. A fault is a value, never
-    an exception; StorageError is raised when a place cannot be used at all.
+    an exception; StorageError is raised when a place cannot be used at all, or is another run's by now. lease: of the
+    output folder.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class ExtractDataset(beam.PTransform):
         storage: Storage | None = None,
         label_names: LabelNames | None = None,
         place_faults: Sequence[PlaceFault] = (),
+        lease: LeaseKey | None = None,
     ) -> None:
         super().__init__()
         self._label_names = label_names or {}
@@ -83,10 +86,12 @@ class ExtractDataset(beam.PTransform):
         self._facts = facts
         self._output = output
         self._storage = storage or Storage()
+        self._lease = lease
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[Extraction]:
         shards, layout, facts, output, storage = self._shards, self._layout, self._facts, self._output, self._storage
         label_names, place_faults = self._label_names, self._place_faults
+        lease = self._lease
         spread = root | "Shards" >> beam.Create(shards, reshuffle=False) | "SpreadShards" >> beam.Reshuffle()
         clashes = (
             spread
@@ -101,5 +106,5 @@ class ExtractDataset(beam.PTransform):
                 _ExtractShard(layout, label_names, output, storage), beam.pvalue.AsSingleton(clashes)
             ).with_output_types(ShardExtract)
             | "GatherShards" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
-            | "Finish" >> beam.Map(lambda reports: finish(reports, shards, facts, output, storage, place_faults))
+            | "Finish" >> beam.Map(lambda reports: finish(reports, shards, facts, output, storage, place_faults, lease))
         )

@@ -31,6 +31,7 @@ from beam_tfrecord import errors
 from beam_tfrecord.conversion.writing.progress import PROGRESS, Progress
 from beam_tfrecord.errors import ConfigError, JobError
 from beam_tfrecord.options.config import ConvertConfig
+from beam_tfrecord.storage.lease import NoLongerWatching
 from beam_tfrecord.transforms.counters import NAMESPACE
 from beam_tfrecord.transforms.dataflow import (
     check_login,
@@ -238,7 +239,7 @@ def _wait_for(
                 result.cancel()
             raise
         link = job_link(result, options)
-        raise KeyboardInterrupt(f"no longer watching; the job goes on at {link or engine.name}") from None
+        raise NoLongerWatching(f"no longer watching; the job goes on at {link or engine.name}") from None
     if "error" in outcome:
         raise _told(outcome["error"], engine, "was given up by", messages) from outcome["error"]
     return result

@@ -129,7 +129,7 @@ def test_a_lost_worker_process_ends_the_job_loudly(collection: Path, tmp_path: P
             os.kill(pid, signal.SIGKILL)
 
     watched = running.run_watched
-    monkeypatch.setattr(running, "run_watched", lambda pipeline: watched(pipeline, kill_a_worker))
+    monkeypatch.setattr(running, "run_watched", lambda pipeline, watch: watched(pipeline, kill_a_worker))
     with pytest.raises(WorkerLostError):
         converted(collection, out, pipeline_options=flags, num_shards=12)
     assert not shard_files(out)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.emulators import gcs_server, s3_server
+from tests.emulators import conditional_gcs_server, gcs_server, s3_server
 
-__all__ = ["gcs_server", "s3_server"]
+__all__ = ["conditional_gcs_server", "gcs_server", "s3_server"]

@@ -15,6 +15,7 @@ from beam_tfrecord.datasets.metadata import CONVERSION, labels_file
 from beam_tfrecord.datasets.shard_files import FoundFiles, PlaceFault
 from beam_tfrecord.errors import ConfigError, DatasetError, nearest
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.storage.lease import LEASE_NAME, LeaseKey
 from beam_tfrecord.tools.extracting.command import (
     ARGUMENTS,
     LABELS,
@@ -97,7 +98,17 @@ def known_layout(found: FoundFiles) -> Layout | None:
 
 
 def clear_output(output: str, found: FoundFiles, storage: Storage, *, overwrite: bool) -> None:
-    """Make the folder ready. Raises ConfigError when it holds something that must not be replaced."""
+    """Make the folder ready. Raises what :func:`check_output` raises."""
+    names = check_output(output, found, storage, overwrite=overwrite)
+    storage.delete([f"{output}/{name}" for name in _OWN_FILES if name in names])
+    for name in _OWN_FOLDERS:
+        if name in names:
+            storage.delete_tree(f"{output}/{name}")
+
+
+def check_output(output: str, found: FoundFiles, storage: Storage, *, overwrite: bool) -> set[str]:
+    """The names of what lies in the folder. Raises ConfigError when it holds something that must not be replaced, and
+    StorageError while another run writes there, unless that is this one."""
     if not output:
         raise ConfigError("--output is needed: the folder of the images and the manifest")
     if output == found.folder:
@@ -105,17 +116,15 @@ def clear_output(output: str, found: FoundFiles, storage: Storage, *, overwrite:
     if storage.is_file(output):
         raise ConfigError(f"--output {output} is a file: name a folder")
     names = {name.rstrip("/") for name in storage.list_folder(output)} if storage.is_folder(output) else set()
+    names.discard(LEASE_NAME)
     if not names:
-        return
+        return names
     if not names & {MANIFEST, STAGING}:
         told = ", ".join(sorted(names)[:3])
         raise ConfigError(f"{output} holds other files ({told}): name an empty or new folder")
     if not overwrite:
         raise ConfigError(f"{output} holds an extracted dataset already: give --overwrite to replace it")
-    storage.delete([f"{output}/{name}" for name in _OWN_FILES if name in names])
-    for name in _OWN_FOLDERS:
-        if name in names:
-            storage.delete_tree(f"{output}/{name}")
+    return names
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -129,11 +138,15 @@ def finish(
     output: str,
     storage: Storage,
     place_faults: Sequence[PlaceFault] = (),
+    lease: LeaseKey | None = None,
 ) -> Extraction:
     """Put the parts together and write what belongs to them; the manifest gets its name last.
 
-    place_faults: what is wrong with the files together, as far as it was seen before.
+    place_faults: what is wrong with the files together, as far as it was seen before. lease: of the folder. Raises
+    StorageError when that is another run's by now.
     """
+    if lease is not None:
+        lease.confirm(storage)
     ordered = sorted(reports, key=lambda report: report.number)
     notes: list[str] = []
     counts: dict[str, list[int]] = {}
@@ -164,6 +177,8 @@ def finish(
     storage.write_bytes(f"{output}/{ARGUMENTS}", arguments_file(flags).encode("utf-8", "surrogateescape"))
     _join_parts(shards, output, storage)
     storage.write_bytes(f"{output}/{RESULT}", json.dumps(dataclasses.asdict(extraction)).encode())
+    if lease is not None:
+        lease.end_of_job(storage)
     return extraction
 
 

@@ -16,6 +16,7 @@ from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO, PublishedS
 from beam_tfrecord.datasets.published import PUBLISHED
 from beam_tfrecord.errors import ConfigError, DatasetError
 from beam_tfrecord.storage import Storage, name_of, parent, public_uri, scheme_of
+from beam_tfrecord.storage.lease import Lease, check_free, hold
 from beam_tfrecord.tools.packing.checked import Measured, check_content
 from beam_tfrecord.tools.packing.contents import Content, dataset_contents
 from beam_tfrecord.tools.packing.formats import compressing, compression_for
@@ -51,10 +52,12 @@ def pack_dataset(
     for a wrong ``output``.
     """
     compression = compression_for(output)
+    check_free(output, storage, is_file=True)
     check_target(output, storage, overwrite=overwrite)
     sizes = check_files(folder, facts, storage)
     with (
-        _appearing(output, storage) as target,
+        hold(output, storage, "beam-tfrecord pack", is_file=True) as lease,
+        _appearing(output, storage, lease) as target,
         compressing(target, compression) as stream,
         tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT, encoding="utf-8") as archive,
     ):
@@ -132,16 +135,19 @@ def check_shard(name: str, measured: Measured, stated: PublishedShard | None) ->
 
 
 @contextmanager
-def _appearing(output: str, storage: Storage) -> Iterator[BinaryIO]:
-    """A stream for a file that shows when the block is left, and not at all when it is left by an exception."""
+def _appearing(output: str, storage: Storage, lease: Lease) -> Iterator[BinaryIO]:
+    """A stream for a file that shows when the block is left, and not at all when it is left by an exception or the name
+    is another run's by then."""
     if scheme_of(output) in _WHOLE_FILES:
         with storage.open_write(output) as target:
             yield target
+            lease.confirm()
         return
     temporary = f"{parent(output)}/.{name_of(output)}.{os.getpid()}-{uuid.uuid4().hex[:8]}.tmp"
     try:
         with storage.open_write(temporary) as target:
             yield target
+        lease.confirm()
     except BaseException:
         storage.delete([temporary])
         raise

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from beam_tfrecord.conversion.job import clear_folder
+from beam_tfrecord.conversion.job import owned_folder
 from beam_tfrecord.conversion.writing.staging import staging_folder
 from beam_tfrecord.datasets.facts import DatasetFacts, facts_from
 from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
@@ -59,16 +59,17 @@ def unpack_dataset(
         what = "a folder, not an archive" if storage.is_folder(archive) else missing(storage, archive)
         raise ConfigError(f"{public_uri(archive)}: {what}; name an archive that pack made")
     options = OutputConfig(output=output, overwrite=overwrite)
-    clear_folder(options, storage)
-    staged = f"{staging_folder(output)}/unpacked"
-    try:
-        facts, sizes, info = _stage(archive, staged, storage, progress)
-    except BaseException:
-        storage.delete_tree(staging_folder(output))
-        raise
-    moved = [(f"{staged}/{name}", name) for name in _in_order(sizes, facts)]
-    token = hashlib.sha256(json.dumps([sorted(sizes.items()), _checksums(facts)]).encode()).hexdigest()
-    publish_moves(moved, {DATASET_INFO: info}, token, output, storage, has_report=REPORT in sizes)
+    with owned_folder(options, storage, "beam-tfrecord unpack") as lease:
+        staged = f"{staging_folder(output)}/unpacked"
+        try:
+            facts, sizes, info = _stage(archive, staged, storage, progress)
+        except BaseException:
+            storage.delete_tree(staging_folder(output))
+            raise
+        moved = [(f"{staged}/{name}", name) for name in _in_order(sizes, facts)]
+        token = hashlib.sha256(json.dumps([sorted(sizes.items()), _checksums(facts)]).encode()).hexdigest()
+        has_report = REPORT in sizes
+        publish_moves(moved, {DATASET_INFO: info}, token, output, storage, has_report=has_report, confirm=lease.confirm)
     shards = [shard for own in facts.splits.values() for shard in own]
     return Unpacked(output, len(sizes), len(shards), sum(shard.records for shard in shards), sum(sizes.values()))
 

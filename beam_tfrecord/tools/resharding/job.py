@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from beam_tfrecord.conversion.job import clear_folder
 from beam_tfrecord.conversion.writing.array_record_files import check_array_record
 from beam_tfrecord.errors import ConfigError, DatasetError, nearest
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.storage.lease import LeaseKey
 from beam_tfrecord.tfrecord import detect_compression
 from beam_tfrecord.tools.resharding.agreement import check_agreement
 from beam_tfrecord.tools.resharding.options import ReshardOptions
@@ -25,12 +25,23 @@ class ReshardJob:
 
     sources: one or more; all have facts, or there is one without. compression: of the new shards. identities: of each
     source, the keys of records that tell ids and contents apart, where these have to be compared; else empty.
+    lease: that of the output folder, once it is taken.
     """
 
     options: ReshardOptions
     sources: tuple[Source, ...]
     compression: str
     identities: Mapping[str, str]
+    lease: LeaseKey | None = None
+
+    def of_lease(self, lease: LeaseKey) -> ReshardJob:
+        """The job with the lease of its output folder."""
+        return replace(self, lease=lease)
+
+    def confirm(self, storage: Storage) -> None:
+        """Raise StorageError when the output folder is another run's by now: nothing may be published then."""
+        if self.lease is not None:
+            self.lease.confirm(storage)
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
@@ -68,11 +79,6 @@ def prepare_job(options: ReshardOptions, storage: Storage) -> ReshardJob:
     if job.is_counted:
         plan_targets(job, job.files)  # options that do not fit are told now
     return job
-
-
-def clear_output(job: ReshardJob, storage: Storage) -> None:
-    """Make the output folder ready, or raise ConfigError when it holds something that must not be replaced."""
-    clear_folder(job.options.publication, storage)
 
 
 def plan_targets(job: ReshardJob, files: Sequence[SourceFile]) -> tuple[Target, ...]:

@@ -54,7 +54,9 @@ def publish_result(infos: Iterable[ShardInfo], job: ReshardJob, storage: Storage
         lines = "".join(map(finding_line, repeats)).encode("utf-8", "surrogateescape")
         files[WARNINGS_FILE] = _carried(WARNINGS_FILE, job.sources, storage) + lines
     moved = [move for shard in shards for move in moves(shard, job.options.publication)]
-    publish_moves(moved, files, token_of(shards), output, storage)
+    publish_moves(moved, files, token_of(shards), output, storage, confirm=lambda: job.confirm(storage))
+    if job.lease is not None:
+        job.lease.end_of_job(storage)
     return shards
 
 
