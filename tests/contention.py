@@ -50,7 +50,9 @@ class Counts:
 def make_inputs(folder: Path) -> list[Path]:
     """A class folder for each run, none like another: run N has N + 3 images."""
     for run in range(MOST_RUNS):
-        images = {f"{'ab'[n % 2]}{run}/{n}.png": png(Image.fromarray(noise(8, 8, 100 * run + n))) for n in range(run + 3)}
+        images = {
+            f"{'ab'[n % 2]}{run}/{n}.png": png(Image.fromarray(noise(8, 8, 100 * run + n))) for n in range(run + 3)
+        }
         write_files(folder / f"in{run}", images)
     return [folder / f"in{run}" for run in range(MOST_RUNS)]
 
@@ -72,7 +74,7 @@ def started(context: Any, arguments: Sequence[str], delay: float, log: Path) -> 
 
 
 def line_for(source: Path, output: str) -> list[str]:
-    return ["convert", "--input", str(source), "--output", output, "--quiet", "--processes", "1"]
+    return ["convert", "--input", str(source), "--output", output, "--quiet"]
 
 
 def trial(context: Any, chance: random.Random, inputs: Sequence[Path], output: str, logs: Path, counts: Counts) -> None:
@@ -114,7 +116,9 @@ def trial(context: Any, chance: random.Random, inputs: Sequence[Path], output: s
             counts.faults.append(f"trial {counts.trials}: a further run ended with {further.exitcode}: {said}")
             return
         winners = [chosen[0]]
-    counts.faults += [f"trial {counts.trials}: {fault}" for fault in faults_of(context, output, winners[0], inputs, logs)]
+    counts.faults += [
+        f"trial {counts.trials}: {fault}" for fault in faults_of(context, output, winners[0], inputs, logs)
+    ]
 
 
 def faults_of(context: Any, output: str, winner: int, inputs: Sequence[Path], logs: Path) -> list[str]:

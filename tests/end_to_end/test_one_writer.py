@@ -1,0 +1,140 @@
+"""One run at a time writes an output, whatever the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from beam_tfrecord import ConvertDataset, StorageError, convert, prepare
+from beam_tfrecord.conversion.writing import shards
+from beam_tfrecord.storage import Storage
+from beam_tfrecord.storage.lease import hold, lease_uri
+from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
+from pipelines.main import main
+from tests.contention import run_trials
+from tests.samples import class_folders, write_files
+
+
+def test_of_several_runs_at_once_exactly_one_publishes(tmp_path: Path) -> None:
+    counts = run_trials(3, str(tmp_path / "outputs"), tmp_path, seed=5)
+    assert counts.faults == []
+    assert counts.trials == 3
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    write_files(folder / "pics", class_folders(2))
+    for name in ("one", "two"):
+        assert main(["convert", "--input", f"{folder}/pics", "--output", f"{folder}/{name}", "--quiet"]) == 0
+    assert main(["pack", f"{folder}/one", "--output", f"{folder}/one.tar", "--quiet"]) == 0
+    return folder
+
+
+# command line, and whether what it writes is a file; OUT is the output.
+COMMANDS = {
+    "convert": (["convert", "--input=pics", "--output=OUT"], False),
+    "reshard": (["reshard", "one", "--output=OUT"], False),
+    "merge": (["merge", "one", "two", "--output=OUT"], False),
+    "extract": (["extract", "one", "--output=OUT"], False),
+    "unpack": (["unpack", "one.tar", "--output=OUT"], False),
+    "pack": (["pack", "one", "--output=OUT.tar"], True),
+    "report": (["report", "one", "--output=OUT.html"], True),
+    "report of its own": (["report", "one"], False),
+    "index": (["index", "one"], False),
+}
+
+
+def line_of(command: str, out: Path) -> tuple[list[str], str, bool]:
+    """(arguments, place that is written, whether it is a file)."""
+    arguments, is_file = COMMANDS[command]
+    line = [part.replace("OUT", str(out)) for part in arguments]
+    place = line[-1].partition("=")[2] or "one"
+    return line, place, is_file
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_that_writes_is_told_who_writes_there(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], command: str
+) -> None:
+    monkeypatch.chdir(made)
+    line, place, is_file = line_of(command, tmp_path / "out")
+    with hold(place, Storage(), "beam-tfrecord something", is_file=is_file):
+        assert main([*line, "--quiet"]) == 1
+        (said,) = capfd.readouterr().err.splitlines()
+        assert "another run writes there: beam-tfrecord something, process " in said
+        assert sorted(path.name for path in tmp_path.rglob("*")) == sorted(
+            path.name for path in ([] if place == "one" else [Path(lease_uri(place, is_file=is_file))])
+        ) + ([] if is_file or place == "one" else ["out"])
+    assert main([*line, "--quiet"]) == 0
+    assert not [path for path in (*made.rglob("*"), *tmp_path.rglob("*")) if "lease" in path.name]
+
+
+@pytest.mark.parametrize("command", ["convert", "reshard", "merge", "extract", "unpack", "pack", "report"])
+def test_a_run_that_lost_its_place_publishes_nothing(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], command: str
+) -> None:
+    """The lease becomes another's once the run has it."""
+    monkeypatch.chdir(made)
+    line, place, is_file = line_of(command, tmp_path / "out")
+    uri, write_if = lease_uri(place, is_file=is_file), Storage.write_if
+
+    def lose(self: Storage, uri_written: str, data: bytes, version: str | None) -> bool:
+        written = write_if(self, uri_written, data, version)
+        if version is None:
+            Path(uri).write_text(json.dumps({**json.loads(data), "id": "another", "command": "somebody else"}))
+        return written
+
+    monkeypatch.setattr(Storage, "write_if", lose)
+    assert main([*line, "--quiet"]) == 1
+    (said,) = capfd.readouterr().err.splitlines()
+    assert "is held by somebody else, process " in said
+    assert "publishes nothing" in said
+    found = {path.name for path in tmp_path.rglob("*") if path.is_file() and ".staging" not in path.parts}
+    assert not {name for name in found if name.endswith((".tfrecord", ".tar", ".html")) and "out" in name}
+    assert not {"dataset_info.json", "conversion.json", "manifest.jsonl"} & found
+    assert Path(uri).exists()
+
+
+def test_a_failed_run_leaves_no_lease(tmp_path: Path) -> None:
+    (tmp_path / "pics").mkdir()
+    (tmp_path / "pics/a.jpg").write_bytes(b"no image")
+    assert main(["convert", "--input", f"{tmp_path}/pics", "--output", f"{tmp_path}/out", "--quiet"]) == 1
+    assert (tmp_path / "out/.staging").exists()
+    assert not list(tmp_path.rglob("*lease*"))
+
+
+def test_two_threads_of_one_program_are_two_runs(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = []
+    write: Callable[..., Any] = shards.ShardWriter.write
+
+    def meanwhile(self: shards.ShardWriter, *arguments: Any, **options: Any) -> Any:
+        with pytest.raises(StorageError, match=r"another run writes there: beam_tfrecord\.convert") as told:
+            convert(str(made / "pics"), tmp_path / "out")
+        refused.append(told.value)
+        return write(self, *arguments, **options)
+
+    monkeypatch.setattr(shards.ShardWriter, "write", meanwhile)
+    assert convert(str(made / "pics"), tmp_path / "out").status == "published"
+    assert refused
+
+
+def test_a_job_that_was_prepared_gives_its_place_back_at_its_end(made: Path, tmp_path: Path) -> None:
+    old = prepare(input=str(made / "pics"), output=str(tmp_path / "out"))
+    with pytest.raises(StorageError, match=r"beam_tfrecord\.prepare"):
+        convert(str(made / "pics"), tmp_path / "out")
+    job = prepare(input=str(made / "pics"), output=str(tmp_path / "out"))
+    for prepared, is_last in ((old, False), (job, True)):
+        pipeline = make_pipeline(make_options([]), prepared.config)
+        _ = pipeline | "ConvertDataset" >> ConvertDataset(prepared)
+        if is_last:
+            run_watched(pipeline)
+        else:
+            with pytest.raises(StorageError, match="publishes nothing"):
+                run_watched(pipeline)
+    assert (tmp_path / "out/dataset_info.json").exists()
+    assert not list(tmp_path.rglob("*lease*"))
