@@ -75,7 +75,7 @@ def test_the_job_shows_its_places_and_choices(photos: Path, tmp_path: Path) -> N
 
 def test_signatures_of_urls_are_not_shown(photos: Path, tmp_path: Path) -> None:
     place = "http://localhost:1/set.csv?X-Signature=5ec2e7"
-    options = {"input": str(photos), "output": "http://localhost:1/out?X-Signature=5ec2e7"}
+    options = {"input": str(photos), "output": "hdfs://me:5ec2e7@localhost/out"}
     config = ConvertConfig.from_options(options)
     job = prepare(input=str(photos), output=str(tmp_path / "out"))
     hidden = replace(job, config=config, sources=(replace(job.sources[0], uri=place),))
