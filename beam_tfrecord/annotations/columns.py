@@ -7,9 +7,10 @@ Canonical field ``columns``: mapping of column name to cell, as the manifest giv
 ``string``  the text as it stands, UTF-8; a typed number as JSON spells it
 ``bytes``   bytes as they are, text as UTF-8
 
-An empty or absent cell is an empty text (``string``, ``bytes``), an empty list (any list), and an error for one number:
-it stands for no value. The cell of a list is a list of a typed format, or text: a JSON array, or values between
-``--label_separator`` (without it: ``|``, and for numbers also commas, semicolons and white space).
+An empty or absent cell is the default of its column (``year:int64=-1``). Without one it is an empty text (``string``,
+``bytes``), an empty list (any list), and an error for one number: it stands for no value. The cell of a list is a list
+of a typed format, or text: a JSON array, or values between ``--label_separator`` (without it: ``|``, and for numbers
+also commas, semicolons and white space).
 
 In a SequenceExample each frame has its own values (feature lists); nothing else differs.
 """
@@ -91,6 +92,8 @@ def _absent(column: Column) -> tuple[Any, ...]:
     """What stands for a column in an entry that has none of the columns."""
     if column.is_list:
         return ()
+    if column.default is not None:
+        return (_value(column, column.default),)
     return {"int64": (0,), "float": (float("nan"),)}.get(column.type, (b"",))
 
 
@@ -122,11 +125,16 @@ def _items(column: Column, cell: Any, separator: str | None) -> Sequence[Any]:
 
 
 def _value(column: Column, cell: Any) -> Any:
+    if column.default is not None and is_blank(cell):
+        cell = column.default
     try:
         if column.type in ("string", "bytes"):
             return _bytes(cell)
         if is_blank(cell) and not (isinstance(cell, float) and column.type == "float"):
-            raise ValueError("is empty: fill it, or declare a list (name:type[]), where nothing is an empty list")
+            raise ValueError(
+                f"is empty: fill it, give what it stands for (--columns {column}=-1), or declare a list "
+                f"({column}[]), where nothing is an empty list"
+            )
         return whole_number(cell) if column.type == "int64" else float32_number(cell)
     except ValueError as error:
         raise RowError("bad_row", f"column {column.name!r}, declared as {column.type}: {shown(cell)} {error}") from None

@@ -16,10 +16,12 @@ from beam_tfrecord.core.elements import Entry, Finding, Frame, Member, RejectedR
 from beam_tfrecord.core.public_text import is_utf8
 from beam_tfrecord.errors import ElementError, RowError
 from beam_tfrecord.manifests.base import Ignored, Item, Source
+from beam_tfrecord.manifests.text.inline_images import holds_picture
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.options.values import check_split_name
 
 STAGE = "parse"
+_LONGEST_PATH = 4096  # characters that are told of an image cell
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class EntryParser:
         try:
             return self.entry(row)
         except ElementError as error:
-            uri = str(row.fields.get("image") or "")
+            uri = str(row.fields.get("image") or "")[:_LONGEST_PATH]
             return RejectedRow(Finding(row.origin, uri, STAGE, error.code, error.message), row.source_rows)
 
     def entry(self, row: Row) -> Entry:
@@ -116,6 +118,9 @@ class EntryParser:
         if "\0" in spelled:
             raise RowError("bad_row", f"the image path {spelled!r} holds a NUL character")
         _check_text(spelled, "the image path")
+        if holds_picture(spelled):
+            message = f"the image cell is a picture itself ({spelled[:20]}..., {len(spelled)} characters) and no path"
+            raise RowError("bad_row", f"{message}: pictures in text are read from JSON Lines; write it as that")
         path = spelled.replace("\\", "/")
         filename = fields.get("filename", path)
         member: Member | None = fields.get("member")

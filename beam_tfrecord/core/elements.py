@@ -63,6 +63,9 @@ class Member:
     container: None when the offset counts in the archive file itself. Otherwise what has to be unpacked as a whole
     first, with ``gzip``, ``bzip2`` or ``xz`` as methods too (length -1: to the end of the file), and the offset counts
     in that.
+
+    A picture that stands in a line of JSON is a member too: archive is the file, offset and length those of the line,
+    the method ``json_picture``, and the last name of the path that of the key.
     """
 
     archive: str

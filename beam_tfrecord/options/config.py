@@ -113,7 +113,8 @@ class ManifestConfig(ConfigSection):
     order_column: str | None = option(None, "column that orders the rows of a sequence", metavar="COLUMN")
     columns: tuple[Column, ...] = option(
         (),
-        "further columns that become features, each NAME:int64, NAME:float or NAME:string ([] behind it for a list)",
+        "further columns that become features, each NAME:int64, NAME:float or NAME:string ([] behind it for a "
+        "list, =VALUE for what an empty cell stands for)",
         parse=parse_columns,
         metavar="NAME:TYPE,...",
     )

@@ -230,35 +230,61 @@ FORMAT_NAMES = [
 ]
 
 COLUMN_TYPES = ("int64", "float", "string", "bytes")
+_ANYTHING = re.compile(".*", re.DOTALL)
+_DEFAULTS = {
+    "int64": re.compile(r"[+-]?[0-9]{1,18}"),
+    "float": re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,2})?|nan|[+-]?inf", re.IGNORECASE),
+}
+_COLUMN = re.compile(rf"(.+?):((?:{'|'.join(COLUMN_TYPES)})(?:\[\])?(?:=.*)?)")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A further column of the manifest that becomes a feature. A list holds any number of values."""
+    """A further column of the manifest that becomes a feature. A list holds any number of values.
+
+    default: text of the value that an empty cell stands for; None where an empty cell of a number is an error.
+    """
 
     name: str
     type: str
     is_list: bool = False
+    default: str | None = None
+
+    def __str__(self) -> str:
+        """As ``--columns`` spells it."""
+        return f"{self.name}:{self.type}{'[]' * self.is_list}" + ("" if self.default is None else f"={self.default}")
+
+
+def _name_and_type(text: str) -> tuple[str, str]:
+    """Parts of ``name:type=default``; the name and the default may have colons in them."""
+    found = _COLUMN.fullmatch(text)
+    name, _, kind = text.rpartition(":")
+    return (found[1], found[2]) if found else (name, kind)
 
 
 def parse_columns(value: Any) -> tuple[Column, ...]:
-    """``age:int64,weight:float,tags:string[]``, a mapping name to type, or Columns."""
+    """``age:int64,year:int64=-1,weight:float,tags:string[]``, a mapping name to type, or Columns."""
     if isinstance(value, str):
         parts = [part.strip() for part in value.split(",") if part.strip()]
-        named = [part.rpartition(":")[::2] for part in parts]
+        named = [_name_and_type(part) for part in parts]
     elif isinstance(value, Mapping):
         named = [(str(name), str(kind)) for name, kind in value.items()]
     else:
-        named = [(c.name, c.type + "[]" * c.is_list) if isinstance(c, Column) else (c[0], c[1]) for c in value]
+        named = [(c.name, str(c)[len(c.name) + 1 :]) if isinstance(c, Column) else (c[0], c[1]) for c in value]
     columns = []
-    for name, kind in named:
+    for name, told in named:
+        kind, has_default, default = told.partition("=")
         base = kind.removesuffix("[]")
         if not name or base not in COLUMN_TYPES:
             raise ValueError(
                 f"{name + ':' + kind if name else kind!r}: each column is name:type with a type of "
                 f"{', '.join(COLUMN_TYPES)} (and [] behind it for a list){nearest(base, COLUMN_TYPES)}"
             )
-        columns.append(Column(name, base, kind.endswith("[]")))
+        if has_default and kind.endswith("[]"):
+            raise ValueError(f"{name}:{told}: a list takes no default; an empty cell is an empty list")
+        if has_default and not _DEFAULTS.get(base, _ANYTHING).fullmatch(default):
+            raise ValueError(f"{name}:{told}: the default {default!r} is no value of the type {base}")
+        columns.append(Column(name, base, kind.endswith("[]"), default if has_default else None))
     names = [column.name for column in columns]
     if len(set(names)) < len(names):
         raise ValueError("a column is named twice")

@@ -39,7 +39,7 @@ def test_every_file_and_every_field_is_described(tmp_path: Path) -> None:
     conversion = json.loads((tmp_path / "out" / "conversion.json").read_text("utf-8"))
     fields = first_column(TEXT, "conversion.json")
     assert set(conversion) - fields == set()
-    assert fields - set(conversion) == {"staged", "label_ids", "resharded"}  # not of every dataset
+    assert fields - set(conversion) == {"staged", "label_ids", "category_ids", "resharded"}  # not of every dataset
     (shard,) = conversion["splits"]["train"]["shards"]
     assert all(f"`{name}`" in TEXT for name in shard)
 

@@ -234,6 +234,7 @@ def test_coco_masks_keypoints_and_captions(tmp_path: Path) -> None:
     found = by_name(tmp_path / "out")
     first, second, third = (found[f"{name}.png"] for name in "abc")
     assert conversion(tmp_path / "out")["labels"] == ["zebra", "ape"]
+    assert conversion(tmp_path / "out")["category_ids"] == {"zebra": 4, "ape": 9}
     assert first["image/object/class/label"] == [2, 1]
     assert first["image/object/is_crowd"] == [0, 1]
     assert first["image/source_id"] == [b"1"]

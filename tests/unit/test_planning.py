@@ -320,3 +320,9 @@ def test_what_crosses_the_shuffle_comes_back_as_it_was():
     assert unpack_entry(pack_entry(entry)) == entry
     reject = RejectedRow(entry.warnings[0], 2, "clip")
     assert unpack_entry(pack_entry(reject)) == reject
+
+
+def test_splits_that_differ_only_in_case_are_refused() -> None:
+    survey, _ = blocks_of([entry(1, split="Train"), entry(2, split="train"), entry(3, split="test")], config())
+    with pytest.raises(ConfigError, match=r"'Train' and 'train' differ only in case.*--input train="):
+        plan_dataset(survey, NO_SOURCES, None, config(), lambda uris: {})

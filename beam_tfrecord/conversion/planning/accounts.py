@@ -33,13 +33,17 @@ STAGE = "account"
 
 @dataclass(frozen=True)
 class InputAccount:
-    """One input: what lies there, what became of it, what was decided about it, and what a person should know."""
+    """One input: what lies there, what became of it, what was decided about it, and what a person should know.
+
+    category_ids: the ids that the input itself gives to its classes, by name.
+    """
 
     uri: str
     format: str
     account: Account = NO_ACCOUNT
     decisions: tuple[Decision, ...] = ()
     surprises: tuple[Finding, ...] = field(default=())
+    category_ids: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """As conversion.json has it among its ``inputs``."""
@@ -47,6 +51,7 @@ class InputAccount:
             "uri": self.uri,
             "format": self.format,
             **self.account.to_json(),
+            **({"category_ids": dict(self.category_ids)} if self.category_ids else {}),
             "decisions": [decision._asdict() for decision in self.decisions],
             "surprises": [{"code": found.code, "message": found.message} for found in self.surprises],
         }
@@ -77,7 +82,8 @@ def account_inputs(sources: Sequence[Source], survey: Survey, walk: Walk | None)
         surprises = tuple(
             Finding(public_uri(source.uri), "", STAGE, code, message) for code, message in _surprises(source, account)
         )
-        told.append(InputAccount(public_uri(source.uri), source.format, account, decisions, surprises))
+        ids = dict(zip(source.labels or (), source.category_ids or (), strict=False))
+        told.append(InputAccount(public_uri(source.uri), source.format, account, decisions, surprises, ids))
     return tuple(told)
 
 

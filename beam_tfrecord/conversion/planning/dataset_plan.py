@@ -116,6 +116,7 @@ def plan_dataset(
     schema = plan_schema(survey, sources, fixed_labels, config, deep_kinds)
     strata = _stratify(survey, config)
     orders = _orders_by_split(survey, strata, config)
+    _check_split_names(orders)
     record_bytes = estimate_record_bytes(known_sizes(survey, sources, config, sizes_of))
     counts = plan_shard_counts(
         {name: sketch.count for name, sketch in orders.items() if name}, record_bytes, config.shards
@@ -241,6 +242,18 @@ def _stated_labels(sources: Sequence[Source]) -> tuple[tuple[str, ...], tuple[in
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Splits
+
+
+def _check_split_names(names: Iterable[str]) -> None:
+    """Raises ConfigError for two names that differ only in case: a slip, and on many disks one file."""
+    alike: dict[str, str] = {}
+    for name in sorted(names):
+        known = alike.setdefault(name.casefold(), name)
+        if known != name:
+            raise ConfigError(
+                f"the splits {known!r} and {name!r} differ only in case: spell them alike in the column, the folders "
+                f"or the --input that name them, or give each input its split, such as --input {known.lower()}=..."
+            )
 
 
 def _stratify(survey: Survey, config: ConvertConfig) -> dict[str, tuple[int, ...]]:

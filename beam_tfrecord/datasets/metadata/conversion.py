@@ -72,6 +72,7 @@ def conversion_file(description: DatasetDescription, files: Iterable[str] = ()) 
         "labels": list(vocabulary.names),
         "label_offset": vocabulary.offset,
         **({"label_ids": list(vocabulary.ids)} if has_own_ids else {}),
+        **_category_ids(description),
         "classes": {
             split: dict(sorted(counts.items(), key=lambda item: order.get(item[0], -1)))
             for split, counts in sorted(description.classes.items())
@@ -86,6 +87,16 @@ def conversion_file(description: DatasetDescription, files: Iterable[str] = ()) 
         "versions": library_versions(),
     }
     return json_file(conversion)
+
+
+def _category_ids(description: DatasetDescription) -> dict[str, dict[str, int]]:
+    """The ids that the inputs themselves give to the labels, by name, where any does (COCO, YOLO)."""
+    given = {name: number for told in description.inputs for name, number in told.get("category_ids", {}).items()}
+    return (
+        {"category_ids": {name: given[name] for name in description.schema.vocabulary.names if name in given}}
+        if given
+        else {}
+    )
 
 
 def parse_spec(specs: Iterable[FeatureSpec]) -> dict[str, dict[str, Any]]:

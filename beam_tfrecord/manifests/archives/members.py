@@ -33,6 +33,7 @@ from beam_tfrecord.manifests.archives.streams import (
     inflate_entry,
     parse_local_header,
 )
+from beam_tfrecord.manifests.text.inline_images import JSON_PICTURE, picture_in_line
 
 # Room for what follows the name in a local header, and for a checksum behind the data: nearly always one read will do.
 _SLACK = 256
@@ -72,8 +73,9 @@ def read_member(
     member that is too large, ``encrypted_archive``. OSErrors of the reader pass through.
     """
     limit = LARGEST_MEMBER if max_bytes is None else min(max_bytes, LARGEST_MEMBER)
-    # What cannot be packed any smaller becomes a little larger.
-    if member.length > limit + (limit // 100 + 1_000 if member.method == "zip" else 0):
+    # What cannot be packed any smaller becomes a little larger; base64 takes four characters for three bytes.
+    more = {"zip": limit // 100 + 1_000, JSON_PICTURE: limit // 2 + 2**20}.get(member.method, 0)
+    if member.length > limit + more:
         raise ImageError("read_failed", f"{member_uri(member)} {_too_large(limit)}")
     with _fetcher(reader, member, unpacked) as fetch:
         if member.method == "zip":
@@ -81,7 +83,18 @@ def read_member(
         data = fetch(member.offset, member.length)
         if len(data) < member.length:
             raise _damaged(member, "the archive ends before the member does")
-        return data
+        return _picture(data, member) if member.method == JSON_PICTURE else data
+
+
+def _picture(line: bytes, member: Member) -> bytes:
+    """The picture in a line of JSON. Raises ImageError."""
+    try:
+        data = picture_in_line(line, member.path[-1])
+    except ValueError as error:
+        raise ImageError("corrupt_image", f"the picture in {member_uri(member)} cannot be read: {error}") from None
+    if not data:
+        raise ImageError("empty_file", f"the picture in {member_uri(member)} has no bytes")
+    return data
 
 
 def _read_entry(fetch: Fetch, member: Member, limit: int) -> bytes:

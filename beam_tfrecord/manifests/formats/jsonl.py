@@ -1,20 +1,27 @@
-"""JSON Lines: one JSON object per line, its keys being the columns (https://jsonlines.org)."""
+"""JSON Lines: one JSON object per line, its keys being the columns (https://jsonlines.org).
+
+The cell of the image is a path or a uri, or the picture itself, as a data URI or base64. What travels of such a picture
+is where its line lies, as of the member of an archive.
+"""
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator
 from typing import Any
 
+from beam_tfrecord.core.elements import Member
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES
 from beam_tfrecord.manifests.text.dialect import first_line
+from beam_tfrecord.manifests.text.inline_images import JSON_PICTURE, InlineImage, holds_picture
 from beam_tfrecord.manifests.text.json_values import decode_json
 from beam_tfrecord.manifests.text.line_pieces import text_pieces
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles
 from beam_tfrecord.manifests.text.row_fields import rows_of_cells, with_mask_places
-from beam_tfrecord.manifests.text.uri_text import folder_of
+from beam_tfrecord.manifests.text.uri_text import folder_of, name_of
 from beam_tfrecord.options.config import ManifestConfig
 
 Objects = Iterator[tuple[str, dict[str, Any] | str]]
@@ -68,24 +75,44 @@ class JsonlFormat(ManifestFormat):
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         roles = Roles.from_details(piece.source.details["roles"])
-        items = rows_of_cells(json_objects(files, piece), roles)
+        items = rows_of_cells(json_objects(files, piece, roles.image), roles)
         yield from with_mask_places(items, files, piece.source.base) if roles.mask is not None else items
 
 
-def json_objects(files: Files, piece: Piece) -> Objects:
-    """(origin, object) of each line that is not blank; for one that holds none, a text that says why."""
+def json_objects(files: Files, piece: Piece, image: str | None = None) -> Objects:
+    """(origin, object) of each line that is not blank; for one that holds none, a text that says why.
+
+    image: the column whose cell, where it is a picture itself, becomes an InlineImage.
+    """
     uri = piece.source.uri
-    lines = TextLines(files, uri, TextForm(**piece.source.details["text"]), piece.start, piece.end)
+    form = TextForm(**piece.source.details["text"])
+    lines = TextLines(files, uri, form, piece.start, piece.end)
+    end = piece.start + (len(codecs.BOM_UTF8) if form.encoding == "utf-8-sig" and piece.start == 0 else 0)
     for number, line in enumerate(lines, start=piece.first_line):
+        start, end = end, end + (len(line) if line.isascii() else len(line.encode("utf-8")))
         if lines.had_nul:
+            end += lines.nuls
+            lines.nuls = 0
             lines.had_nul = False
             yield f"{uri}:{number}", "the line holds NUL characters: the file is damaged at this place"
         elif line.strip():
             value = _value(line)
-            if isinstance(value, dict):
+            if isinstance(value, dict) and image is not None and holds_picture(value.get(image)):
+                yield f"{uri}:{number}", _with_inline_image(value, image, uri, number, form, start, end - start)
+            elif isinstance(value, dict):
                 yield f"{uri}:{number}", value
             else:
                 yield f"{uri}:{number}", _no_object(value)
+
+
+def _with_inline_image(
+    value: dict[str, Any], image: str, uri: str, number: int, form: TextForm, start: int, length: int
+) -> dict[str, Any] | str:
+    if form.encoding not in ("utf-8", "utf-8-sig"):
+        return f"the line holds a picture, which is read from UTF-8 files only: this one is {form.encoding}"
+    container = Member(uri, (), 0, -1, form.compression) if form.compression else None
+    member = Member(uri, (f"line {number}", image), start, length, JSON_PICTURE, container)
+    return {**value, image: InlineImage(f"{name_of(uri)}:{number}", member)}
 
 
 def _value(line: str) -> Any:

@@ -152,14 +152,15 @@ def decode_head(head: bytes) -> str | None:
 class TextLines:
     """The lines of a file, or of the bytes from ``start`` to ``end`` of it (-1: the end), each with its line end.
 
-    NUL characters are taken out, and :attr:`had_nul` is set until the caller clears it. Iterating raises ManifestError
-    where the file cannot be read on.
+    NUL characters are taken out, and :attr:`had_nul` is set until the caller clears it; :attr:`nuls` counts them.
+    Iterating raises ManifestError where the file cannot be read on.
     """
 
     def __init__(self, files: Files, uri: str, form: TextForm, start: int = 0, end: int = -1) -> None:
         self._files, self._form, self._start, self._end = files, form, start, end
         self.uri = uri
         self.had_nul = False
+        self.nuls = 0
 
     def __iter__(self) -> Iterator[str]:
         encoding = "utf-8" if self._start else self._form.encoding
@@ -174,6 +175,7 @@ class TextLines:
                 for line in text:
                     if "\0" in line:
                         self.had_nul = True
+                        self.nuls += line.count("\0")
                         line = line.replace("\0", "")
                     yield line
             except UnicodeDecodeError:

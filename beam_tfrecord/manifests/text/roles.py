@@ -28,7 +28,7 @@ USUAL_NAMES: Mapping[str, tuple[str, ...]] = {
     "image": (
         *("image", "image_path", "image_uri", "image_file", "image_filename", "image_file_name", "image_name"),
         *("image_url", "img", "img_path", "img_file", "img_name", "filename", "file_name", "file_path", "filepath"),
-        *("path", "file", "uri", "url"),
+        *("path", "file", "uri", "url", "image_base64", "image_b64", "base64", "b64"),
     ),
     "label": ("label", "labels", "class", "class_name", "category", "category_name", "target", "label_name"),
     "split": ("split", "set", "subset", "ml_use", "dataset_split"),

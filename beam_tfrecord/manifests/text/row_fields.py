@@ -11,6 +11,7 @@ from beam_tfrecord.core.elements import Finding, RejectedRow, Row
 from beam_tfrecord.errors import ElementError, RowError
 from beam_tfrecord.manifests.base import Files, Item
 from beam_tfrecord.manifests.split_names import split_of_cell
+from beam_tfrecord.manifests.text.inline_images import InlineImage
 from beam_tfrecord.manifests.text.roles import Roles
 
 STAGE = "manifest"
@@ -65,10 +66,14 @@ def canonical_fields(cells: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
     """
     fields: dict[str, Any] = {}
     if roles.image is not None:
-        image = _text(cells.get(roles.image), roles.image)
-        if not image or image.isspace():
-            raise RowError("bad_row", f"the image cell (column {roles.image!r}) is empty")
-        fields["image"] = image
+        cell = cells.get(roles.image)
+        if isinstance(cell, InlineImage):
+            fields.update(image=cell.name, filename=cell.name, member=cell.member)
+        else:
+            image = _text(cell, roles.image)
+            if not image or image.isspace():
+                raise RowError("bad_row", f"the image cell (column {roles.image!r}) is empty")
+            fields["image"] = image
     if roles.label is not None:
         fields["label"] = _label(cells.get(roles.label), roles.label)
     if roles.split is not None:
@@ -123,4 +128,4 @@ def _label(cell: Any, column: str) -> str | list[str]:
 
 
 def _shown(cell: Any) -> str:
-    return cell if isinstance(cell, str) else ""
+    return cell.name if isinstance(cell, InlineImage) else cell if isinstance(cell, str) else ""

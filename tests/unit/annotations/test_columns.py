@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_tfrecord.annotations.columns import Columns, ColumnsKind
-from beam_tfrecord.errors import RowError
-from tests.annotation_tools import make_schema, parse, through_tensorflow
+from beam_tfrecord.errors import ConfigError, RowError
+from tests.annotation_tools import make_config, make_schema, parse, through_tensorflow
 
 KIND = ColumnsKind()
 
@@ -119,3 +119,21 @@ def test_keys_are_the_names_of_the_columns() -> None:
         ("tags", (None,), "text"),
     ]
     assert through_tensorflow({}, schema) == {"age": 0, "tags": []}
+
+
+@pytest.mark.parametrize("cell", [None, "", " ", float("nan")])
+def test_an_empty_cell_is_the_default_of_its_column(cell: Any) -> None:
+    declared = "a:int64=-1,b:float=0.5,c:string=12:30,d:int64"
+    cells = {"a": cell, "b": cell, "c": cell, "d": 4}
+    assert parse(KIND, {"columns": cells}, columns=declared).values == ((-1,), (0.5,), (b"12:30",), (4,))
+
+
+def test_an_empty_number_names_both_ways_out() -> None:
+    with pytest.raises(RowError, match=r"--columns year:int64=-1.*year:int64\[\]"):
+        parse(KIND, {"columns": {"year": None}}, columns="year:int64")
+
+
+@pytest.mark.parametrize("declared", ["a:int64=x", "a:int64=", "a:float=1,5", "a:int64[]=1", "a:int64=1.5"])
+def test_a_default_that_is_no_value_of_its_type_is_refused(declared: str) -> None:
+    with pytest.raises(ConfigError, match=r"--columns"):
+        make_config(columns=declared)

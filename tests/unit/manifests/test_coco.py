@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from beam_tfrecord.annotations.boxes import BoxesKind
 from beam_tfrecord.core.elements import Row
-from beam_tfrecord.errors import ManifestError
+from beam_tfrecord.errors import AnnotationError, ElementError, ManifestError
 from beam_tfrecord.manifests import grouping
 from beam_tfrecord.manifests.formats.coco import CocoFormat
 from beam_tfrecord.manifests.text import json_stream
@@ -253,3 +254,149 @@ def test_many_annotations_do_not_stay_in_memory(tmp_path: Path, monkeypatch: pyt
         tracemalloc.stop()
     assert count == 2 + 1198
     assert peak < (tmp_path / "a.json").stat().st_size / 3
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What other tools write, and slips
+
+
+BOX = {"image_id": 2, "category_id": 3, "bbox": [0, 0, 4, 4]}
+
+
+def test_two_pictures_with_one_id_are_both_rejected_and_no_other(tmp_path: Path) -> None:
+    images = [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}, {"id": 1, "file_name": "c.jpg"}]
+    _, items = read_items(FORMAT, write(tmp_path / "a.json", document([BOX, {**BOX, "image_id": 1}], images)))
+    assert [item.fields["image"] for item in items if isinstance(item, Row)] == ["b.jpg"]
+    assert [code for code, _ in rejects(items)] == ["bad_annotation"] * 2
+    assert all("images[0] (a.jpg) and images[2] (c.jpg)" in message for _, message in rejects(items))
+
+
+@pytest.mark.parametrize(("second", "is_kept"), [([0, 0, 4, 4], True), ([1, 1, 4, 4], False)])
+def test_one_file_under_two_ids_is_kept_only_with_the_same_annotations(
+    tmp_path: Path, second: list[int], is_kept: bool
+) -> None:
+    images = [{"id": 1, "file_name": "s/a.jpg"}, {"id": 2, "file_name": "./s\\a.jpg"}, {"id": 3, "file_name": "c.jpg"}]
+    annotations = [{**BOX, "id": 1, "image_id": 1}, {**BOX, "id": 2, "bbox": second}]
+    _, items = read_items(FORMAT, write(tmp_path / "a.json", document(annotations, images)))
+    assert len([item for item in items if isinstance(item, Row)]) == (3 if is_kept else 1)
+    assert all("one file with different annotations" in message for _, message in rejects(items))
+
+
+def test_an_annotation_without_a_box_among_others_rejects_its_image(tmp_path: Path) -> None:
+    images = [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}]
+    annotations = [{**BOX, "image_id": 1}, {"image_id": 1, "category_id": 7, "area": 9}, BOX]
+    _, items = read_items(FORMAT, write(tmp_path / "a.json", document(annotations, images)))
+    assert "label" not in items[0].fields
+    with pytest.raises(AnnotationError, match=r"object 2 \(dog, annotations\[1\]\) has no box"):
+        parse(BoxesKind(), items[0].fields)
+    assert len(parse(BoxesKind(), items[1].fields).objects) == 1
+
+
+def test_an_annotation_of_several_kinds_gives_all_of_them(tmp_path: Path) -> None:
+    points = [1, 2, 2, 0, 0, 0]
+    everything = {**BOX, "segmentation": [[0, 0, 4, 0, 4, 4]], "keypoints": points, "caption": "a cat"}
+    _, items = read_items(FORMAT, write(tmp_path / "a.json", document([everything])))
+    (found,) = parse(BoxesKind(), items[0].fields).objects
+    assert (found.name, found.box, found.mask is not None, found.keypoints is not None) == (
+        "cat",
+        (0, 0, 4, 4),
+        True,
+        True,
+    )
+    assert items[0].fields["captions"] == ["a cat"]
+    assert "label" not in items[0].fields
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"categories": []}, r"no categories, but annotations\[0\] has a category_id"),
+        ({"categories": {"3": "cat"}}, "categories is .*, not an array"),
+        ({"categories": None}, "categories is None, not an array"),
+        ({"annotations": {"2": []}}, "annotations is .*, not an array"),
+        ({"images": {"2": {}}}, "images is .*, not an array"),
+        ({"categories": [{"id": 3, "name": "f\ud800"}]}, r"categories\[0\].name .* half of a surrogate pair"),
+        ({"categories": [{"id": 3, "name": ["cat"]}]}, r"categories\[0\].name is \['cat'\], not a text"),
+        ({"categories": [{"id": "--3", "name": "cat"}]}, r"categories\[0\].id is '--3'"),
+        ({"categories": [{"id": 3, "name": "cat", "keypoints": 17}]}, r"categories\[0\].keypoints is 17"),
+    ],
+)
+def test_what_concerns_all_objects_ends_the_job_with_its_place(
+    tmp_path: Path, change: dict[str, Any], told: str
+) -> None:
+    path = write(tmp_path / "a.json", {**document([BOX]), **change})
+    with pytest.raises(ManifestError, match=f"a.json.*{told}"):
+        read_items(FORMAT, path)
+
+
+@pytest.mark.parametrize("image_id", [2, 2.0, "2"])
+@pytest.mark.parametrize("category_id", [3, 3.0, "3"])
+def test_ids_are_the_same_whatever_their_type(tmp_path: Path, image_id: Any, category_id: Any) -> None:
+    annotation = {**BOX, "image_id": image_id, "category_id": category_id}
+    _, items = read_items(FORMAT, write(tmp_path / "a.json", document([annotation])))
+    assert [box["class"] for box in items[0].fields["boxes"]] == ["cat"]
+    assert not rejects(items)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "told"),
+    [
+        ({"segmentation": 1}, "its outline 1 is no list"),
+        ({"segmentation": True}, "its outline True is no list"),
+        ({"segmentation": ["123456"]}, "odd number of coordinates, 1"),
+        ({"segmentation": {"size": "24", "counts": "0"}}, "'24' is no list"),
+        ({"segmentation": [[1, 2, 3, 4, 5, float("nan")]]}, "not finite"),
+        ({"bbox": "1234"}, "its box is '1234'"),
+        ({"bbox": {"1": 2, "3": 4, "5": 6, "7": 8}}, "its box is"),
+        ({"bbox": [True, 0, 4, 4]}, "left True is no number"),
+        ({"bbox": 0}, "its box is 0"),
+        ({"keypoints": "120120"}, "'120120' is no list"),
+        ({"keypoints": {}}, "is no list"),
+        ({"area": 1e300}, "area 1e\\+300 is too large"),
+        ({"area": float("inf")}, "area inf is not finite"),
+        ({"iscrowd": [0]}, r"is_crowd \[0\]"),
+        ({"category_id": "--1"}, r"annotations\[0\].category_id is '--1'"),
+        ({"category_id": True}, "category_id is True"),
+        ({"category_id": None}, "has no category"),
+    ],
+)
+def test_a_value_of_another_type_is_told_and_never_taken_for_something(
+    tmp_path: Path, annotation: dict[str, Any], told: str
+) -> None:
+    path = write(tmp_path / "a.json", document([{**BOX, **annotation}, {**BOX, "image_id": 9}]))
+    _, items = read_items(FORMAT, path)
+    if isinstance(items[0], Row):
+        with pytest.raises(ElementError, match=told):
+            parse(BoxesKind(), items[0].fields)
+    else:
+        assert re.search(told, items[0].finding.message)
+    assert len(parse(BoxesKind(), items[2].fields).objects) == 1
+
+
+def test_a_key_that_stands_twice_rejects_its_image_and_no_other(tmp_path: Path) -> None:
+    text = json.dumps(document([BOX, {**BOX, "image_id": 9}])).replace('"bbox": [', '"bbox": [9], "bbox": [', 1)
+    _, items = read_items(FORMAT, write(tmp_path / "a.json", text))
+    assert rejects(items) == [("bad_annotation", "annotations[0] has the key 'bbox' twice: take one of them out")]
+    whole = json.dumps(document([BOX]))
+    with pytest.raises(ManifestError, match="'images' stands twice"):
+        read_items(FORMAT, write(tmp_path / "b.json", whole[:-1] + ', "images": []}'))
+
+
+def test_a_size_that_can_be_none_is_told_and_not_taken(tmp_path: Path) -> None:
+    images = [
+        {"id": number, "file_name": f"{number}.jpg", "width": width, "height": 30}
+        for number, width in enumerate(["--80", None, 0, -5, 40])
+    ]
+    _, items = read_items(FORMAT, write(tmp_path / "a.json", document(images=images)))
+    assert [item.fields.get("size") for item in items] == [None, None, None, None, (40, 30)]
+    assert [len(item.fields.get("notes", ())) for item in items] == [1, 0, 0, 1, 0]
+
+
+def test_what_tools_leave_out_is_no_trouble(tmp_path: Path) -> None:
+    """Roboflow, CVAT, LVIS, Label Studio, VIA: no info, licenses null, no iscrowd, category 0, a supercategory none."""
+    categories = [{"id": 0, "name": "things", "supercategory": "none"}, {"id": 1, "name": 7, "supercategory": "things"}]
+    annotation = {"image_id": 1, "category_id": 0, "bbox": [1.5, 0, 0.5, 4], "segmentation": [], "keypoints": []}
+    given = {"images": [{"id": 1, "file_name": "s/a b.jpg"}], "annotations": [annotation], "categories": categories}
+    source, items = read_items(FORMAT, write(tmp_path / "a.json", "\ufeff" + json.dumps({**given, "licenses": None})))
+    assert (source.labels, source.category_ids) == (("things", "7"), (0, 1))
+    assert parse(BoxesKind(), items[0].fields).objects[0].box == (1.5, 0, 2, 4)
