@@ -298,12 +298,14 @@ YOLO = {
 
 
 def yolo_objects(files: Files) -> Parts:
+    """Label files that belong to no picture are no objects: the account of the input tells of them."""
     parts: Parts = Counter()
     for name, data in files.items():
         if name.endswith(".txt"):
             stem = name.removeprefix(f"{ROOT}/labels/").removesuffix(".txt")
             count = sum(bool(line.strip()) for line in data.decode("utf-8", "replace").split("\n"))
-            parts[f"{stem}.png", "boxes"] += count
+            if f"{stem}.png" in PICTURES:
+                parts[f"{stem}.png", "boxes"] += count
     return parts
 
 

@@ -28,9 +28,11 @@ from typing import Any, BinaryIO
 
 from beam_tfrecord.annotations.boxes import Objects
 from beam_tfrecord.conversion.entries import EntryParser
+from beam_tfrecord.conversion.planning.accounts import account_inputs
 from beam_tfrecord.conversion.planning.dataset_plan import plan_schema
 from beam_tfrecord.conversion.planning.survey import BlockBuilder
 from beam_tfrecord.conversion.writing.records import EncodedRecord, RecordEncoder
+from beam_tfrecord.core.account import LABEL_FILES
 from beam_tfrecord.core.elements import Entry, Finding, Member, RejectedRow
 from beam_tfrecord.datasets.metadata.findings import finding_line
 from beam_tfrecord.errors import ConfigError, ElementError, ImageError, ManifestError
@@ -245,12 +247,14 @@ class MemoryFiles:
 
 @dataclass
 class Converted:
-    """What a conversion gave. rejects: also of what was found only when the record was made."""
+    """What a conversion gave. rejects: also of what was found only when the record was made. unused_label_files: that
+    the account of the input names."""
 
     entries: list[Entry]
     records: list[tuple[Entry, EncodedRecord, Any]]
     rejects: list[Finding]
     source_rows: int
+    unused_label_files: int = 0
 
 
 @functools.cache
@@ -296,11 +300,16 @@ def convert(seed: Seed, files: Mapping[str, bytes]) -> Converted:
             if isinstance(item, Entry | RejectedRow):
                 builder.add(item)
                 done.source_rows += item.source_rows
+            else:
+                builder.tell(item)
             if isinstance(item, Entry):
                 done.entries.append(item)
             elif isinstance(item, RejectedRow):
                 done.rejects.append(item.finding)
-    schema = plan_schema(builder.survey(), [source], None, config)
+    survey = builder.survey()
+    (told,) = account_inputs([source], survey, memory.walk)
+    done.unused_label_files = told.account.unused(LABEL_FILES)
+    schema = plan_schema(survey, [source], None, config)
     encoder = RecordEncoder(schema, config, _read)
     for entry in done.entries:
         try:
@@ -323,7 +332,8 @@ def fault_of(mutant: Mutant) -> tuple[str, str]:
     try:
         done = convert(mutant.seed, files)
     except (ManifestError, ConfigError) as error:
-        return "refused", "" if ROOT in str(error) else f"the error names no file: {error}"
+        is_told = ROOT in str(error) and "a fault of beam-tfrecord" not in str(error)
+        return "refused", "" if is_told else f"the error names no file, or a fault of ours: {error}"
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         return "exception", f"{type(error).__name__} at {where.filename}:{where.lineno}: {str(error)[:200]}"
@@ -362,7 +372,7 @@ def _lost_objects(seed: Seed, files: Mapping[str, bytes], done: Converted) -> It
         named = key.removeprefix("image ") if seed.name.startswith("coco") else key
         if key not in rejected and "image (no image_id)" not in rejected and not seed.by_picture:
             yield f"the objects of {named} are nowhere"
-        elif not rejected:
+        elif not rejected and not done.unused_label_files:
             yield f"the objects of {named} are nowhere, and there are no rejects"
 
 
