@@ -36,6 +36,7 @@ _CURES = MappingProxyType(
     {
         "heic": "install pillow-heif (pip install pillow-heif), or convert it to JPEG or PNG",
         "avif": "install a Pillow with AVIF (11.3 or newer), or convert it to JPEG or PNG",
+        "raw": "develop it to JPEG, PNG or TIFF",
         "svg": "draw it to PNG at the size you need",
         "eps": "draw it to PNG at the size you need",
         "wmf": "draw it to PNG at the size you need",

@@ -7,6 +7,7 @@ import struct
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import icon, netpbm, png
 from beam_tfrecord.images.decode import decode_png
+from beam_tfrecord.images.ends import end_of
 from beam_tfrecord.images.notes import Notes
 from beam_tfrecord.images.opened import OpenedFile, open_file
 from beam_tfrecord.images.pixels import Picture
@@ -14,7 +15,7 @@ from beam_tfrecord.images.png_pixels import check_pixel_data
 from beam_tfrecord.images.render import Origin, render
 from beam_tfrecord.images.resize import plan_frame
 from beam_tfrecord.images.safety import check_pixels
-from beam_tfrecord.images.sniff import NOT_IMAGES, describe, sniff
+from beam_tfrecord.images.sniff import NOT_IMAGES, describe, sniff, what_follows
 from beam_tfrecord.images.stored import StoredImage
 from beam_tfrecord.options.config import ImagePolicy
 
@@ -28,8 +29,20 @@ def convert_other(data: bytes, policy: ImagePolicy) -> StoredImage:
         check_pixels(*size, policy.max_pixels)
         picture = Picture(netpbm.deep_pixels(data))
         return render(picture, plan_frame(*size, 1, policy), policy, Notes(), Origin(kind))
-    file = open_file(data, kind, policy.max_pixels)
+    end = end_of(data, kind)
     notes = Notes()
+    if end is not None and data[end:].strip(b"\0"):
+        notes.warn("trailing_data", what_follows(data, end))
+    try:
+        return _convert_first(open_file(data, kind, policy.max_pixels), kind, policy, notes)
+    except ImageError as error:
+        if error.code == "corrupt_image" and end is not None and end > len(data):
+            told = f"{describe(kind)} that ends {end - len(data):,} bytes too early; fetch or export the file again"
+            raise ImageError("truncated_image", told) from error
+        raise
+
+
+def _convert_first(file: OpenedFile, kind: str, policy: ImagePolicy, notes: Notes) -> StoredImage:
     if file.frames > 1:
         if policy.animated == "reject":
             raise ImageError("animated_image", f"{describe(kind)} of several frames, and --animated is reject")

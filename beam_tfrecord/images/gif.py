@@ -13,7 +13,8 @@ _EXTENSION, _IMAGE, _TRAILER = 0x21, 0x2C, 0x3B
 
 
 class GifBlocks(NamedTuple):
-    """Size that holds the screen and every frame, and whether the file ends inside of a block.
+    """Size that holds the screen and every frame, whether the file ends inside of a block, and the offset behind its
+    trailer, or None.
 
     A file that lacks only its trailer is not cut: all frames are there.
     """
@@ -21,6 +22,7 @@ class GifBlocks(NamedTuple):
     width: int
     height: int
     is_cut: bool
+    end: int | None = None
 
 
 def read_blocks(data: bytes) -> GifBlocks:
@@ -44,7 +46,8 @@ def read_blocks(data: bytes) -> GifBlocks:
         if position >= size:
             return GifBlocks(width, height, True)
         position += 1
-    return GifBlocks(width, height, False)
+    is_trailer = position < size and data[position] == _TRAILER
+    return GifBlocks(width, height, False, position + 1 if is_trailer else None)
 
 
 def _table_size(data: bytes, position: int) -> int:

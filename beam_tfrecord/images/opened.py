@@ -139,7 +139,7 @@ def open_file(data: bytes, kind: str, max_pixels: int, all_frames: bool = False)
         if pages and "unknown pixel mode" in str(error):
             told = f"{pages[0]}, which is not decoded here; save it as RGB or grey of 8 or 16 bits"
             raise ImageError("unsupported_format", told) from error
-        raise damaged(error) from error
+        raise damaged(error, describe(kind)) from error
     check_pixels(*image.size, max_pixels)
     return OpenedFile(data, image, Origin(kind, is_lossy, is_subsampled=is_lossy and kind == "webp"), frames, pages)
 

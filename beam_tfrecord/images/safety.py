@@ -77,18 +77,18 @@ def check_storable(format: str, width: int, height: int, channels: int) -> None:
         )
 
 
-def damaged(error: BaseException) -> ImageError:
-    """The ImageError for what a decoder raised: the file is cut, of a variant that is not decoded, or corrupt."""
+def damaged(error: BaseException, what: str = "it") -> ImageError:
+    """The ImageError for what a decoder raised of ``what``: it is cut, of a kind that is not decoded, or corrupt."""
     error = _cause(error)
     message = reason(error)
     lower = message.lower()
     if isinstance(error, IndexError | struct.error) or any(word in lower for word in _CUT):
-        return ImageError("truncated_image", f"it ends too early: {message}; fetch or export the file again")
+        return ImageError("truncated_image", f"{what} ends too early: {message}; fetch or export the file again")
     if any(word in lower for word in _UNSUPPORTED):
         return ImageError(
             "unsupported_format", f"a variant that is not decoded here: {message}; convert it to PNG or JPEG"
         )
-    return ImageError("corrupt_image", f"it does not decode: {message}; fetch or export the file again")
+    return ImageError("corrupt_image", f"{what} does not decode: {message}; fetch or export the file again")
 
 
 # Words in the messages of Pillow and its codecs.

@@ -40,6 +40,15 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"%!PS", "eps"),
     (0, b"\xc5\xd0\xd3\xc6", "eps"),
     (0, b"\xd7\xcd\xc6\x9a", "wmf"),
+    (0, b"FUJIFILMCCD-RAW", "raw"),
+    (0, b"IIRO", "raw"),
+    (0, b"IIRS", "raw"),
+    (0, b"IIU\0", "raw"),
+    (0, b"FOVb", "raw"),
+    (0, b"\0MRM", "raw"),
+    (4, b"ftypcrx ", "raw"),
+    (0, b"BPG\xfb", "bpg"),
+    (0, b"FLIF", "flif"),
     (40, b" EMF", "emf"),
     (128, b"DICM", "dicom"),
     (0, b"%PDF-", "pdf"),
@@ -83,6 +92,7 @@ _DESCRIPTIONS = {
     "psb": "large Photoshop (PSB)",
     "svg": "SVG, a drawing and not pixels",
     "djvu": "DjVu",
+    "raw": "a camera raw file",
     "html": "an HTML page (often an error page saved under the name of an image)",
     "xml": "XML",
     "json": "JSON text",
@@ -150,8 +160,9 @@ def describe(kind: str) -> str:
 def what_follows(data: bytes, end: int) -> str:
     """In words, what lies behind the end of a picture; another picture is called one."""
     told = f"{len(data) - end:,} bytes follow the end of the image"
-    kind = sniff(data[end : end + _LOOKED_AT].lstrip(b"\0\r\n "))
-    if kind in NOT_IMAGES:
+    rest = data[end : end + _LOOKED_AT]
+    kind = next((kind for kind in (sniff(rest), sniff(rest.lstrip(b"\0\r\n "))) if kind not in NOT_IMAGES), "")
+    if not kind:
         return told
     return f"{told}, and begin as another picture ({describe(kind)}), which is not used: give it a file of its own"
 
@@ -161,7 +172,9 @@ def _iso_media(data: bytes) -> str:
     brands = {data[8:12], *(data[i : i + 4] for i in range(16, max(size, 16), 4))}
     if brands & _AVIF_BRANDS:
         return "avif"
-    return "heic" if brands & _HEIC_BRANDS else "video"
+    if brands & _HEIC_BRANDS:
+        return "heic"
+    return "jpeg2000" if data[8:12] in (b"jp2 ", b"jpx ") else "jpegxl" if data[8:12] == b"jxl " else "video"
 
 
 def _text(data: bytes) -> str:

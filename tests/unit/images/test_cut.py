@@ -14,6 +14,7 @@ import pytest
 import simplejpeg
 from PIL import Image
 
+from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import convert_image
 from beam_tfrecord.images.jpeg import read_header
 from beam_tfrecord.images.jpeg_scans import missing_scans, read_scans
@@ -224,3 +225,41 @@ def test_a_preview_inside_of_a_jpeg_is_not_another_picture() -> None:
     assert stored.data is data
     assert stored.warnings == ()
     assert Image.open(io.BytesIO(data)).size == (72, 56)
+
+
+@pytest.mark.parametrize("format", ["GIF", "WEBP", "BMP", "AVIF"])
+@pytest.mark.parametrize("second", ["PNG", "JPEG", "same"])
+def test_another_picture_behind_one_that_is_encoded_anew_is_told(format: str, second: str) -> None:
+    picture = Image.fromarray(noisy()).quantize(16) if format == "GIF" else noisy()
+    whole = samples.save(picture, format)
+    assert convert_image(whole, KEEP).warnings == ()
+    assert convert_image(whole + bytes(2), KEEP).warnings == ()
+    stored = convert_image(whole + (whole if second == "same" else samples.save(noisy(9, 9), second)), KEEP)
+    assert (stored.height, stored.width) == (56, 72)
+    assert warnings_of(stored) == ["trailing_data"]
+    assert "another picture" in stored.warnings[0][1]
+
+
+@pytest.mark.parametrize("format", ["WEBP", "AVIF", "QOI", "BMP", "GIF", "TIFF", "PPM"])
+def test_a_file_of_another_format_that_was_cut_is_truncated(format: str) -> None:
+    whole = samples.save(noisy(), format)
+    for part in (0.3, 0.6, 0.9):
+        assert code_of(whole[: int(len(whole) * part)]) == "truncated_image"
+
+
+@pytest.mark.parametrize(
+    ("head", "told"),
+    [
+        (b"FUJIFILMCCD-RAW 0201", "a camera raw file"),
+        (b"IIU\0\x18\0\0\0", "a camera raw file"),
+        (b"\0\0\0\x18ftypcrx \0\0\0\1crx isom", "a camera raw file"),
+        (b"\0\0\0\x14ftypjxl \0\0\0\0jxl ", "JPEG XL"),
+        (b"BPG\xfb", "BPG"),
+    ],
+)
+def test_what_no_decoder_takes_is_called_what_it_is(head: bytes, told: str) -> None:
+    with pytest.raises(ImageError) as caught:
+        convert_image(head + bytes(300), KEEP)
+    assert caught.value.code == "unsupported_format"
+    assert told in caught.value.message
+    assert "JPEG" in caught.value.message
