@@ -207,6 +207,10 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
             "State it with --box_format.",
         ),
         "annotation_ignored": Explanation("A part of the annotation is not used.", "See the message."),
+        "own_output": Explanation(
+            "A folder that this tool wrote lies in the input: it is left out, with all that lies in it.",
+            "Write to a place outside of the input.",
+        ),
         "labels_not_read": Explanation(
             "Files that look like labels of the images lie beside them and were not read.",
             "Name their format with --format, or move them away.",

@@ -154,6 +154,8 @@ def run_trials(trials: int, root: str, work: Path, seed: int) -> Counts:
     )  # fmt: skip
     for number in range(trials):
         trial(context, chance, inputs, f"{root}/out{number}", work, counts)
+        if (number + 1) % 10 == 0:
+            print(f"{number + 1} trials, {counts.runs} runs, {len(counts.faults)} faults", file=sys.stderr, flush=True)
     return counts
 
 

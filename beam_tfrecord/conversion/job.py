@@ -21,6 +21,7 @@ from beam_tfrecord.manifests import FORMATS, describe_inputs, describe_rows, mis
 from beam_tfrecord.manifests.base import Piece, Source
 from beam_tfrecord.manifests.inputs import check_id_column
 from beam_tfrecord.manifests.label_map import read_label_map
+from beam_tfrecord.manifests.own_outputs import files_beside
 from beam_tfrecord.manifests.text.lines import decode_text, split_lines
 from beam_tfrecord.options.config import ConvertConfig, OutputConfig
 from beam_tfrecord.storage import Storage, name_of
@@ -57,7 +58,7 @@ def prepare_job(config: ConvertConfig, storage: Storage, rows: Sequence[Mapping[
         sources: tuple[Source, ...] = (describe_rows(rows, config.manifest),)
         check_id_column(sources[0], config.manifest)
     else:
-        sources = describe_inputs(storage, config.manifest)
+        sources = describe_inputs(storage, config.manifest, config.output.output)
     fixed = read_labels(config, storage)
     return Job(_with_told_ids(config, fixed), sources, fixed.names if fixed is not None else None)
 
@@ -208,7 +209,7 @@ def _surveys(job: Job, storage: Storage) -> Iterator[Survey]:
         manifest = FORMATS[source.format]
         builder = BlockBuilder(job.config.splits, number, has_census=bool(source.census))
         for item in EntryParser(source, job.config, storage.join).parse(
-            manifest.rows(storage, Piece(source), job.config.manifest)
+            manifest.rows(files_beside(storage, source), Piece(source), job.config.manifest)
         ):
             if not isinstance(item, (Entry, RejectedRow)):
                 builder.tell(item)

@@ -16,13 +16,24 @@ from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.filenames import is_archive_name, is_data_name, is_image_name, junk_part
 from beam_tfrecord.manifests.missing import missing
+from beam_tfrecord.manifests.own_outputs import (
+    EXTRACTED,
+    EXTRACTED_MANIFEST,
+    check_input,
+    describe_beside,
+    left_out_of,
+    own_output,
+    without_outputs,
+)
 from beam_tfrecord.manifests.registry import FORMATS, detect_format
 from beam_tfrecord.manifests.text.uri_text import (
     WEB_SCHEMES,
+    folder_of,
     has_glob,
     literal_folder,
     name_of,
     scheme_of,
+    with_slash,
     without_slash,
 )
 from beam_tfrecord.options.config import ManifestConfig
@@ -38,10 +49,13 @@ class Place(NamedTuple):
     uri: str
     split: str | None
     format: str = ""
+    left_out: tuple[str, ...] = ()
 
 
-def describe_inputs(files: Files, config: ManifestConfig) -> tuple[Source, ...]:
+def describe_inputs(files: Files, config: ManifestConfig, output: str = "") -> tuple[Source, ...]:
     """The sources that --input names, in the order of the options; those of one glob sorted by code point.
+
+    What this tool wrote is left out, and the folder ``output`` of this run (see :mod:`.own_outputs`).
 
     Raises ConfigError for a place that does not exist (the nearest one is named) and for options that do not fit, and
     ManifestError for a source that cannot be read.
@@ -51,18 +65,35 @@ def describe_inputs(files: Files, config: ManifestConfig) -> tuple[Source, ...]:
         raise ConfigError(f"--images {config.images}: {missing(files, config.images)}")
     sources = []
     for spec in config.input:
-        for place in find_places(files, spec, config):
-            name = place.format or (config.format if config.format != "auto" else detect_format(files, place.uri))
-            source = FORMATS[name].describe(files, place.uri, place.split, config)
-            check_id_column(source, config)
-            why = "--format" if name == config.format else "its name and its first bytes"
-            if files.is_folder(place.uri) and name != config.format:
-                why = "what lies in the folder"
-            told = Decision("format", source.format, why)
-            is_counted = FORMATS[source.format].counts_files or scheme_of(source.base) in WEB_SCHEMES
-            census = "" if is_counted else source.base or "."
-            sources.append(replace(source, decisions=(told, *source.decisions), census=census))
+        sources += [_describe(files, place, spec, config, output) for place in find_places(files, spec, config, output)]
     return tuple(sources)
+
+
+def _describe(files: Files, place: Place, spec: InputSpec, config: ManifestConfig, output: str) -> Source:
+    """The source of one place."""
+    is_folder = files.is_folder(place.uri)
+    if is_folder:
+        check_input(files, place.uri, f"--input {spec.uri}")
+        if config.format == "auto" and own_output(files, place.uri) == EXTRACTED:
+            place, is_folder = place._replace(uri=with_slash(place.uri) + EXTRACTED_MANIFEST), False
+
+    def look(beside: Files) -> Source:
+        name = place.format or (config.format if config.format != "auto" else detect_format(beside, place.uri))
+        source = FORMATS[name].describe(beside, place.uri, place.split, config)
+        why = "--format" if name == config.format else "its name and its first bytes"
+        if is_folder and name != config.format:
+            why = "what lies in the folder"
+        is_counted = FORMATS[source.format].counts_files or scheme_of(source.base) in WEB_SCHEMES
+        census = "" if is_counted else source.base or "."
+        told = Decision("format", source.format, why)
+        return replace(source, decisions=(told, *source.decisions), census=census)
+
+    root = place.uri if is_folder else literal_folder(place.uri) if place.format == "glob" else folder_of(place.uri)
+    source = describe_beside(look, files, root, output)
+    if place.left_out:
+        source = left_out_of(source, files, place.left_out)
+    check_id_column(source, config)
+    return source
 
 
 def check_id_column(source: Source, config: ManifestConfig) -> None:
@@ -86,8 +117,11 @@ def check_id_column(source: Source, config: ManifestConfig) -> None:
         )
 
 
-def find_places(files: Files, spec: InputSpec, config: ManifestConfig) -> list[Place]:
-    """The places that one --input names. Raises ConfigError when there are none."""
+def find_places(files: Files, spec: InputSpec, config: ManifestConfig, output: str = "") -> list[Place]:
+    """The places that one --input names. Raises ConfigError when there are none.
+
+    output: of this run; a glob leads neither there nor into any other output of this tool.
+    """
     if not spec.uri:
         _check_place(spec.uri, spec)
     for uri, split in _readings(spec):
@@ -97,10 +131,15 @@ def find_places(files: Files, spec: InputSpec, config: ManifestConfig) -> list[P
             _check_split(split, spec)
             return [Place(without_slash(uri) if files.is_folder(uri) else uri, split)]
         if has_glob(uri) and scheme_of(uri) not in WEB_SCHEMES:
-            matched = [info.uri for info in files.match(uri)]
+            matched, own = without_outputs(files, uri, output)
             if matched:
                 _check_split(split, spec)
-                return _places_of_glob(files, uri, matched, split, config)
+                places = _places_of_glob(files, uri, matched, split, config)
+                is_told = places[0].format == "glob"  # by the one source that lists them all
+                return places if is_told else [places[0]._replace(left_out=own), *places[1:]]
+            if own:
+                check_input(files, own[0], f"--input {spec.uri}: {own[0]}")
+                raise ConfigError(f"--input {spec.uri} matches nothing but what this tool wrote, in {own[0]}")
     uri, _ = list(_readings(spec))[-1]
     _check_place(uri, spec)
     raise ConfigError(f"--input {spec.uri}: {missing(files, uri)}")

@@ -39,6 +39,7 @@ def provoke(folder: Path) -> Messages:
         _storage,
         _voc,
         _accounts,
+        _outputs,
     ):
         own = folder / conversion.__name__.strip("_")
         own.mkdir()
@@ -186,6 +187,12 @@ def _storage() -> Iterable[tuple[str, str, str]]:
     with serving(lambda request: Answer(403)) as server:
         write_table(Path("t.csv"), [("image", "label"), (f"{server.url}/a.jpg", "x")])
         yield from _told("t.csv")
+
+
+def _outputs() -> Iterable[tuple[str, str, str]]:
+    write_files(Path("photos"), {"a/1.jpg": SQUARE, "b/2.jpg": jpeg(draw_shape("circle", 2, 64, 48).image)})
+    convert("photos", "photos/out")
+    yield from _told("photos")
 
 
 def _voc() -> Iterable[tuple[str, str, str]]:

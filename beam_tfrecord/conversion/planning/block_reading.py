@@ -12,6 +12,7 @@ from beam_tfrecord.core.account import Account
 from beam_tfrecord.core.elements import Entry, RejectedRow
 from beam_tfrecord.manifests import FORMATS
 from beam_tfrecord.manifests.base import Files, Ignored, Item, Piece
+from beam_tfrecord.manifests.own_outputs import files_beside
 from beam_tfrecord.options.config import ConvertConfig
 
 Parsed = Entry | RejectedRow | Ignored | Account
@@ -66,4 +67,4 @@ def pack_entries(
 
 def items_of(piece: Piece, config: ConvertConfig, files: Files) -> Iterator[Item]:
     """The rows of a piece as its format reads them."""
-    return FORMATS[piece.source.format].rows(files, piece, config.manifest)
+    return FORMATS[piece.source.format].rows(files_beside(files, piece.source), piece, config.manifest)

@@ -21,6 +21,7 @@ from beam_tfrecord.manifests.archives.members import shared_archives
 from beam_tfrecord.manifests.archives.streams import archive_kind
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import ARCHIVE_SUFFIXES, is_data_name, junk_part
+from beam_tfrecord.manifests.own_outputs import check_input, describe_beside, files_beside
 from beam_tfrecord.manifests.registry import FORMATS, detect_format
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import scheme_of
@@ -47,10 +48,13 @@ class ArchiveFormat(ManifestFormat):
         index = list_archive(files, uri)
         inner_files = ArchiveFiles(files, index, shared_archives())
         config = inside_config(config)
+        check_input(inner_files, inner_files.root, uri, is_archive=True)
+
+        def look(beside: Files) -> Source:
+            return FORMATS[detect_format(beside, inner_files.root)].describe(beside, inner_files.root, split, config)
+
         try:
-            inner = FORMATS[detect_format(inner_files, inner_files.root)].describe(
-                inner_files, inner_files.root, split, config
-            )
+            inner = describe_beside(look, inner_files, inner_files.root)
         except ManifestError:
             if not index.troubles or any(junk_part(path) is None and not is_data_name(path) for path in index.members):
                 raise
@@ -80,7 +84,8 @@ class ArchiveFormat(ManifestFormat):
             return
         inner_files = ArchiveFiles(files, index, shared_archives())
         placer = _Placer(index, inner_files, inner)
-        for item in FORMATS[inner.format].rows(inner_files, Piece(inner), inside_config(config)):
+        beside = files_beside(inner_files, inner)
+        for item in FORMATS[inner.format].rows(beside, Piece(inner), inside_config(config)):
             yield placer.place(item) if isinstance(item, Row) else item
 
 
