@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from beam_tfrecord.annotations.cells import real_number
-from beam_tfrecord.core.elements import Row
+from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import AmbiguousManifestError
 from beam_tfrecord.manifests.box_cells import FORM, FOUR, REGION
 from beam_tfrecord.manifests.text.box_columns import CENTER, XYWH, XYXY, BoxColumns
@@ -54,6 +54,13 @@ class BoxReading:
         self._keys: Counter[str] = Counter()
         self._decided: tuple[str, bool] | None = None
         self._notes: list[tuple[str, str]] = []
+
+    def seen(self, items: Iterable[Row | RejectedRow]) -> Iterator[Row | RejectedRow]:
+        """The same items, looked at on the way."""
+        for item in items:
+            if isinstance(item, Row):
+                self.look(item)
+            yield item
 
     def look(self, row: Row) -> None:
         """Learn from the boxes of one line."""

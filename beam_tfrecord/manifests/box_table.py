@@ -47,18 +47,12 @@ def group_boxes(rows: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Role
         )
     assert roles.boxes is not None
     reading = BoxReading(roles.boxes, roles.label if roles.boxes.kind == "via" else None)
-    for item in gather_by_image(_seen(rows, roles, reading)):
+    lines = (
+        rejected(origin, "bad_row", cells) if isinstance(cells, str) else box_row(origin, cells, roles)
+        for origin, cells in rows
+    )
+    for item in gather_by_image(reading.seen(lines)):
         yield reading.finish(item) if isinstance(item, Row) else item
-
-
-def _seen(
-    rows: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Roles, reading: BoxReading
-) -> Iterator[Row | RejectedRow]:
-    for origin, cells in rows:
-        item = rejected(origin, "bad_row", cells) if isinstance(cells, str) else box_row(origin, cells, roles)
-        if isinstance(item, Row):
-            reading.look(item)
-        yield item
 
 
 def box_row(origin: str, cells: Mapping[str, Any], roles: Roles) -> Row | RejectedRow:

@@ -129,6 +129,12 @@ class ManifestConfig(ConfigSection):
         "whether the boxes of a table, list or YOLO file are in pixels or in fractions of the picture",
         choices=("auto", "pixels", "fractions"),
     )
+    yolo_lines: str = option(
+        "auto",
+        "what lines of 7, 9, 11 ... values in YOLO label files are: outlines, or boxes with something behind them that "
+        "is passed over; auto: outlines, when nothing else fits them",
+        choices=("auto", "outline", "box"),
+    )
     label_separator: str | None = option(
         None, "text between the labels of one cell; without it a cell is one label", metavar="TEXT"
     )

@@ -33,7 +33,7 @@ from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, P
 from beam_tfrecord.manifests.beside import account_of_tree, find_splits, lies_among_labels, pair_files, split_in
 from beam_tfrecord.manifests.filenames import is_image_name, junk_part
 from beam_tfrecord.manifests.formats.yolo_darknet import find_data_file, leading_folders, read_data_file
-from beam_tfrecord.manifests.formats.yolo_labels import LabelForm, parse_labels
+from beam_tfrecord.manifests.formats.yolo_labels import LabelForm, decide_lines, parse_labels
 from beam_tfrecord.manifests.formats.yolo_yaml import YoloData, find_yaml, read_names_file, read_yaml
 from beam_tfrecord.manifests.layout import IMAGE_FOLDERS
 from beam_tfrecord.manifests.siblings import in_parallel, items_of, parent, pieces_of, relative_files, without_suffix
@@ -45,6 +45,7 @@ from beam_tfrecord.options.config import ManifestConfig
 
 # LabelImg and darknet; CVAT; Roboflow's "YOLO Darknet".
 _NAME_FILES = ("classes.txt", "obj.names", "labels.txt", "_darknet.labels", "darknet.labels", "predefined_classes.txt")
+_SAMPLE_FILES = 100
 _YAML_SUFFIXES = (".yaml", ".yml")
 _NO_LABELS = re.compile(r"(?:train|val|valid|test|readme.*|licen[cs]e|requirements)\.txt", re.IGNORECASE)
 _LINE = re.compile(rb"\s*\d+(?:\.0+)?(?:\s+-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?){4,}\s*")
@@ -96,6 +97,8 @@ class YoloFormat(ManifestFormat):
                 "has_rule": data.has_rule,
                 "manifests": data.manifests,
                 "encoding": config.encoding,
+                "lines": config.yolo_lines,
+                "in_pixels": config.box_units == "pixels",
             }
             ids = sorted(data.names)
             source = Source(
@@ -109,6 +112,16 @@ class YoloFormat(ManifestFormat):
             )
             pictures, _ = _pictures(files, source)
             details["paired"] = sum(picture.labels != "" for picture in pictures)
+            if not data.points:
+                sample = _sample(files, source, pictures)
+                details["lines"] = decide_lines(sample, config.yolo_lines, uri, config.box_units)
+                if details["lines"] == "outline":
+                    why = (
+                        "--yolo_lines"
+                        if config.yolo_lines == "outline"
+                        else "the values of a sample of the label files"
+                    )
+                    decided.append(Decision("lines of 7 values or more", "outlines", why))
             if not any(part for part, _ in data.parts) and split is None:
                 found = sorted({picture.split for picture in pictures} - {""})
                 if found:
@@ -131,6 +144,7 @@ class YoloFormat(ManifestFormat):
         names = dict(zip(source.category_ids or (), source.labels or (), strict=True))
         details = source.details
         form = LabelForm(names, details["points"], details["values"], details["point_names"], details["encoding"])
+        form = replace(form, lines=details["lines"], in_pixels=details["in_pixels"])
         count = read = 0
         for row, has_labels in in_parallel(lambda item: _row(files, source, item, form), items_of(piece, pictures)):
             count, read = count + 1, read + has_labels
@@ -156,6 +170,20 @@ def _row(files: Files, source: Source, picture: _Picture, form: LabelForm) -> tu
     if picture.split:
         fields["split"] = picture.split
     return Row(uri, fields), data is not None
+
+
+def _sample(files: Files, source: Source, pictures: Sequence[_Picture]) -> Iterator[tuple[str, bytes]]:
+    """(uri, content) of some label files, evenly spread over the images."""
+    chosen = pictures[:: max(1, len(pictures) // _SAMPLE_FILES)]
+    places = [picture.labels or label_path(files.join(source.base, picture.image)) for picture in chosen]
+    yield from zip(places, in_parallel(lambda place: _try_read(files, place), places), strict=True)
+
+
+def _try_read(files: Files, uri: str) -> bytes:
+    try:
+        return _read(files, uri) or b""
+    except RowError:  # told when the row is read
+        return b""
 
 
 def label_path(image: str) -> str:
