@@ -76,7 +76,10 @@ def _box_rows(files: Files, source: Source) -> Iterator[Row | RejectedRow]:
         elif len(cells) == len(header):
             yield _box_row(dict(zip(header, cells, strict=True)), origin, names)
         else:
-            yield rejected(origin, "bad_row", f"the line has {len(cells)} cells where the header has {len(header)}")
+            place = header.index("ImageID")
+            image = f"{cells[place].strip()}.jpg" if place < len(cells) else ""
+            message = f"the line has {len(cells)} cells where the header has {len(header)}"
+            yield rejected(origin, "bad_row", message, image)
 
 
 def _box_row(cells: Mapping[str, str], origin: str, names: Mapping[str, str]) -> Row | RejectedRow:

@@ -14,13 +14,14 @@ from itertools import islice
 
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.text.box_columns import Samples
 from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES, QuoteScanner
 from beam_tfrecord.manifests.text.dialect import DELIMITERS, LONGEST_CELL, Dialect, sample_rows, sniff_dialect
 from beam_tfrecord.manifests.text.line_pieces import text_pieces
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles, known_names
-from beam_tfrecord.manifests.text.row_fields import rows_of_cells, with_mask_places
+from beam_tfrecord.manifests.text.row_fields import NoRow, rows_of_cells, with_mask_places
 from beam_tfrecord.manifests.text.swallowed import line_among, line_within, swallowed
 from beam_tfrecord.manifests.text.uri_text import folder_of
 from beam_tfrecord.options.config import ManifestConfig
@@ -146,7 +147,8 @@ def _table(lines: TextLines, piece: Piece, dialect: Dialect, image: int | None) 
                 elif len(cells) > width and not any(cells[width:]):  # delimiters at the end of the line
                     yield f"{uri}:{start}", cells[:width]
                 else:
-                    yield f"{uri}:{start}", _wrong_width(len(cells), dialect, line - start)
+                    reason = _wrong_width(len(cells), dialect, line - start)
+                    yield f"{uri}:{start}", NoRow(reason, _image_among(cells, image))
             return
         except csv.Error as error:
             start, line = line, first + reader.line_num
@@ -168,6 +170,14 @@ def _table(lines: TextLines, piece: Piece, dialect: Dialect, image: int | None) 
                 cause += f" ({line - start} lines)"
             awaits_header = False
             yield f"{uri}:{start}", _badly_quoted(cause)
+
+
+def _image_among(cells: Sequence[str], place: int | None) -> str:
+    """The image cell of a row with the wrong number of cells: where it should be, else the only one that looks so."""
+    if place is not None and place < len(cells) and is_image_name(cells[place]):
+        return cells[place]
+    named = [cell for cell in cells if is_image_name(cell)]
+    return named[0] if len(named) == 1 else ""
 
 
 def _wrong_width(found: int, dialect: Dialect, lines: int) -> str:

@@ -17,8 +17,22 @@ from beam_tfrecord.manifests.text.roles import Roles
 STAGE = "manifest"
 
 
+class NoRow(str):
+    """Why a line is no row. image: its image cell, as far as it can be told in spite of that."""
+
+    image: str
+
+    def __new__(cls, reason: str, image: str) -> NoRow:
+        made = super().__new__(cls, reason)
+        made.image = image
+        return made
+
+
 def rejected(origin: str, code: str, message: str, uri: str = "", source_rows: int = 1) -> RejectedRow:
     """A row that cannot be one."""
+    if isinstance(message, NoRow):
+        uri = uri or message.image
+        message = str(message)  # what travels is a plain text
     return RejectedRow(Finding(origin, uri, STAGE, code, message), source_rows)
 
 

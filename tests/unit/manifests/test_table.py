@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from beam_tfrecord.core.elements import Row
+from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Piece
 from beam_tfrecord.manifests.formats.table import CsvFormat, TsvFormat
@@ -396,3 +396,16 @@ def test_rows_stream(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert count == 10_000
     assert peak < 2 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("line", "image"),
+    [("a.jpg,x,y", "a.jpg"), ("a.jpg", "a.jpg"), ("x,y,b.png", "b.png"), ("x", ""), ("x,a.jpg,b.jpg", "")],
+)
+def test_a_row_of_the_wrong_width_tells_its_image(tmp_path: Path, line: str, image: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"image,label\nc.jpg,cat\n{line}\n")
+    (item,) = [item for item in read(CsvFormat(), Sample(str(path), [])) if isinstance(item, RejectedRow)]
+    assert (item.finding.code, item.finding.uri, item.finding.origin) == ("bad_row", image, f"{path}:3")
+    assert type(item.finding.message) is str
+    assert "cell" in item.finding.message
