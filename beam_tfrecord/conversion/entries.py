@@ -69,6 +69,9 @@ class EntryParser:
         def warn(code: str, message: str) -> None:
             warnings.append(Finding(row.origin, uri or "", STAGE, code, message))
 
+        if fields.get("boxes") is None:  # with objects, their kind tells them
+            for code, message in fields.get("notes", ()):
+                warn(code, message)
         annotations = {}
         for name, kind in KINDS.items():
             value = kind.parse(fields, self.config, warn)

@@ -35,11 +35,6 @@ _FOREIGN = (
         re.compile(rb"\A\s*(?:\xef\xbb\xbf)?(?:<\?xml[^>]*>\s*)?<annotations[\s>]"),
         "an XML file of CVAT, which is not read: export the task as COCO 1.0, Pascal VOC 1.1 or YOLO",
     ),
-    (
-        re.compile(rb'\A\s*\{(?=[\s\S]*"shapes"\s*:)(?=[\s\S]*"(?:imagePath|shape_type|imageData)"\s*:)'),
-        "a file of Labelme, one for each image, which is not read: convert the folder to COCO or VOC (labelme2coco, "
-        "labelme2voc.py of Labelme) and give that",
-    ),
 )
 
 
@@ -86,6 +81,7 @@ FORMATS = Registry(
         "coco": "coco:CocoFormat",
         "voc": "voc:VocFormat",
         "yolo": "yolo:YoloFormat",
+        "labelme": "labelme:LabelmeFormat",
         "vertex": "vertex:VertexFormat",
         "openimages": "openimages:OpenImagesFormat",
         "extracted": "extracted:ExtractedFormat",

@@ -128,4 +128,7 @@ class ImageFinder:
         for stem in (own, *(without_suffix(path) for path in spelled), *spelled):
             if stem in self._by_stem:
                 return self._by_stem[stem]
-        return None
+        return next((self._by_key[key] for key in keys if key in self._by_key), None)
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._paths

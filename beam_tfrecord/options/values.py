@@ -224,6 +224,7 @@ FORMAT_NAMES = [
     "coco",
     "voc",
     "yolo",
+    "labelme",
     "vertex",
     "openimages",
     "extracted",

@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from beam_tfrecord.core.account import NO_ACCOUNT, Decision
-from beam_tfrecord.core.elements import RejectedRow, Row
+from beam_tfrecord.core.elements import Member, RejectedRow, Row
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.archives.files import ArchiveFiles
 from beam_tfrecord.manifests.archives.index import ArchiveIndex, Listed, list_archive
@@ -134,7 +134,9 @@ class _Placer:
     def place(self, row: Row) -> Row | RejectedRow:
         """The row with ``member`` (and ``mask_member``), or the reject for an image that cannot be read."""
         fields = dict(row.fields)
-        if "image" in fields:
+        if "member" in fields:  # it stands in a file of the archive
+            fields["member"] = self._nested(fields["member"])
+        elif "image" in fields:
             found = self._find(fields["image"], row.origin)
             if isinstance(found, RejectedRow):
                 return replace(found, source_rows=row.source_rows)
@@ -150,6 +152,15 @@ class _Placer:
             if listed is not None:
                 fields["panoptic"] = {**fields["panoptic"], "member": listed.member}
         return row._replace(origin=self._origin(row.origin, fields), fields=fields)
+
+    def _nested(self, member: Member) -> Member:
+        listed = self._files.find(member.archive)
+        if listed is None or listed.member is None:
+            return member
+        outer, container = listed.member, listed.member
+        if member.container is not None:  # the file is compressed once more
+            container = replace(member.container, archive=outer.archive, path=outer.path, container=outer)
+        return replace(member, archive=outer.archive, path=(*outer.path, *member.path), container=container)
 
     def _find(self, image: str, origin: str) -> Listed | RejectedRow | None:
         """The member that a row names; None for an image that lies elsewhere on purpose."""

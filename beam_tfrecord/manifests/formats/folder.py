@@ -220,7 +220,7 @@ def _labels_beside(
     files: Files, uri: str, seen: _Seen, split: str | None, config: ManifestConfig
 ) -> tuple[Source | None, tuple[tuple[str, str], ...]]:
     """The source of the format whose label files lie among the images, or what is surprising where none is read."""
-    if config.format != "auto" or not seen.images:
+    if config.format != "auto":
         return None, ()
     for suffix, paths in seen.label_files.items():
         manifest = _format_of(files, uri, suffix, paths)
@@ -229,6 +229,8 @@ def _labels_beside(
         try:
             source = manifest.describe(files, uri, split, config)
         except ManifestError as error:
+            if not seen.images:  # then nothing else is there to be read
+                raise
             told = f"{paths[0]} holds labels of the format {manifest.name}, which were not read: {error}"
             return None, (("labels_not_read", told),)
         if source.details.get("paired"):

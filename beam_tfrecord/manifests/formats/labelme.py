@@ -1,0 +1,272 @@
+"""LabelMe: a JSON file for each picture (source: ``_label_file.py`` and ``utils/shape.py`` of labelme 6.3).
+
+``shapes`` with ``label``, ``points`` and ``shape_type`` (a polygon where it is absent, as in old versions); ``flags``
+of the picture, which become its labels; ``imagePath`` from the folder of the file on, and the picture itself in
+``imageData``, which counts where no picture lies beside. Shapes of one label and one ``group_id`` are parts of one
+object, and points with the ``group_id`` of an object are its keypoints. A line has neither box nor mask, and a point of
+no object has none: they are left out with a warning. LabelMe turns pictures by their EXIF tag before it shows them.
+X-AnyLabeling writes the same files, with ``rotation`` as a further type of shape.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from beam_tfrecord.annotations.cells import real_number, shown
+from beam_tfrecord.annotations.polygons import draw_polygons
+from beam_tfrecord.errors import RowError
+from beam_tfrecord.manifests.box_cells import attributes_of
+from beam_tfrecord.manifests.label_files import LabelFileFormat, Labelled, NotOfFormatError, json_of
+from beam_tfrecord.manifests.outlines import ellipse, hull, rectangle, rle_of_patch, runs_of
+from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, bad, size_of, true_flags
+from beam_tfrecord.manifests.text.members import Members
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_SHAPES = re.compile(rb'"shapes"\s*:\s*\[')
+_OTHERS = re.compile(rb'"(?:imagePath|imageData|imageHeight|shape_type)"\s*:')
+_POINTS = ("point", "points")
+_LINES = ("line", "linestrip")
+_FOUR_CORNERS = ("oriented_rectangle", "rotation")
+
+
+class LabelmeFormat(LabelFileFormat):
+    """LabelMe files and their pictures, or one file."""
+
+    name = "labelme"
+    beside = (".json",)
+
+    def annotates(self, head: bytes) -> bool:
+        """Whether an object begins whose members are those of LabelMe, in whatever order."""
+        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        if not start.startswith(b"{"):
+            return False
+        return _OTHERS.search(head) is not None and (_SHAPES.search(head) is not None or _begins_with_picture(head))
+
+    def read(self, data: bytes, name: str, encoding: str) -> Labelled:
+        document = json_of(data, name, encoding)
+        if not isinstance(document, Mapping) or not ("shapes" in document or "imagePath" in document):
+            raise NotOfFormatError
+        count = len(document["shapes"]) if isinstance(document.get("shapes"), list) else 0
+        try:
+            members = Members(document, "")
+            labels = _labels(members, name)
+            fields = labels.fields(with_boxes=bool(count) or not _has_flags(members))
+            size = size_of(members, "imageWidth", "imageHeight")
+            stated = members.text("imagePath")
+            picture = _picture(members, data)
+        except RowError as error:
+            problem = RowError(error.code, f"{name}: {error.message}")
+            return Labelled({}, account=account_of_reject(count, name), problem=problem)
+        fields["frame"] = "upright"
+        if size is not None:
+            fields["size"] = size
+        for box in fields.get("boxes", ()):
+            box["origin"] = f"{name}:{box['origin']}"
+        return Labelled(fields, stated, picture, labels.account(count))
+
+
+def _begins_with_picture(head: bytes) -> bool:
+    """Whether the picture stands first, and is so long that nothing else is seen."""
+    return re.search(rb'"imageData"\s*:\s*"[A-Za-z0-9+/=\\]{1000}', head) is not None
+
+
+def _picture(members: Members, data: bytes) -> tuple[int, int] | None:
+    """(offset, length) of the JSON that holds the picture, in the bytes of the file."""
+    if not members.text("imageData"):
+        return None
+    start = len(data) - len(data.removeprefix(b"\xef\xbb\xbf"))
+    return start, len(data) - start
+
+
+def _has_flags(members: Members) -> bool:
+    flags = members.object("flags")
+    return flags is not None and bool(flags.value)
+
+
+@dataclass(frozen=True)
+class _Region:
+    """A shape that has an area. patch: the mask of one, its left and its top."""
+
+    where: str
+    label: str
+    group: int | None
+    outline: list[float]
+    attributes: Mapping[str, Any]
+    is_box: bool = False
+    patch: tuple[npt.NDArray[np.bool_], int, int] | None = None
+
+
+@dataclass(frozen=True)
+class _Spots:
+    """A shape of one point or several."""
+
+    where: str
+    label: str
+    group: int | None
+    points: list[tuple[float, float]]
+
+
+def _labels(members: Members, name: str) -> PictureLabels:
+    labels = PictureLabels(name)
+    flags = members.object("flags")
+    labels.labels += true_flags(flags.value if flags is not None else {})
+    size = size_of(members, "imageWidth", "imageHeight")
+    objects: dict[tuple[str, Any], list[_Region]] = {}
+    spots: list[_Spots] = []
+    for shape in members.objects("shapes") or ():
+        kind = shape.name("shape_type") or "polygon"
+        if kind in _LINES:
+            labels.leave_out(shape.where, kind, "a line has neither a box nor a mask")
+        elif kind in _POINTS:
+            spots.append(_Spots(shape.where, shape.name("label"), shape.whole("group_id"), _points(shape)))
+        else:
+            region = _region(shape, kind, labels)
+            if region is None:
+                labels.leave_out(shape.where, kind, f"the type of shape {kind!r} is not known")
+            else:
+                group = shape.where if region.group is None else region.group
+                objects.setdefault((region.label, group), []).append(region)
+    for regions in objects.values():
+        box = _box(regions, size)
+        points = _points_of(regions[0], spots, objects)
+        if points:
+            box["keypoints"] = [number for spot in points for x, y in spot.points for number in (x, y, 2)]
+            box["keypoint_names"] = [spot.label for spot in points for _ in spot.points]
+            labels.use("keypoint", len(points))
+        labels.store(box, len(regions))
+    for spot in spots:
+        if _owner(spot, objects) is None:
+            labels.leave_out(spot.where, "point", "it has the group_id of no object, or of more than one")
+    return labels
+
+
+def _owner(spot: _Spots, objects: Mapping[tuple[str, Any], list[_Region]]) -> tuple[str, Any] | None:
+    """The object whose keypoint a point is: the only one of its group."""
+    owners = [key for key in objects if spot.group is not None and key[1] == spot.group]
+    return owners[0] if len(owners) == 1 else None
+
+
+def _points_of(
+    region: _Region, spots: Sequence[_Spots], objects: Mapping[tuple[str, Any], list[_Region]]
+) -> list[_Spots]:
+    return [spot for spot in spots if _owner(spot, objects) == (region.label, region.group)]
+
+
+def _region(shape: Members, kind: str, labels: PictureLabels) -> _Region | None:
+    """A shape with an area; None for one of a type that is not known."""
+    points = _points(shape)
+    flags = shape.object("flags")
+    names = {str(name).casefold(): value for name, value in (flags.value if flags is not None else {}).items()}
+    attributes = attributes_of({"difficult": shape.raw("difficult"), **names})
+    for name in true_flags(names):
+        if not attributes_of({name: True}):
+            labels.note(shape.where, f"the flag {name!r} of a shape is not stored")
+    label, group = shape.name("label"), shape.whole("group_id")
+    if kind == "rectangle":
+        _check_count(shape, points, 2, 4)
+        box = hull([[x, y] for x, y in points])
+        return _Region(shape.where, label, group, rectangle(*box), attributes, is_box=True)
+    if kind == "circle":
+        _check_count(shape, points, 2)
+        (x, y), (right, down) = points
+        radius = math.dist((x, y), (right, down))
+        return _Region(shape.where, label, group, ellipse(x, y, radius, radius), attributes)
+    if kind == "mask":
+        _check_count(shape, points, 2)
+        left, top, _, _ = hull([[x, y] for x, y in points])
+        patch = _patch(shape)
+        outline = rectangle(int(left), int(top), int(left) + patch.shape[1], int(top) + patch.shape[0])
+        return _Region(shape.where, label, group, outline, attributes, patch=(patch, int(left), int(top)))
+    if kind in _FOUR_CORNERS:
+        _check_count(shape, points, 4)
+    elif kind != "polygon":
+        return None
+    return _Region(shape.where, label, group, [number for point in points for number in point], attributes)
+
+
+def _points(shape: Members) -> list[tuple[float, float]]:
+    """The points of a shape. Raises RowError."""
+    given = shape.raw("points")
+    if not isinstance(given, list) or not given:
+        raise bad(shape.path("points"), f"is {shown(given)}, not a list of points")
+    found = []
+    for place, point in enumerate(given):
+        where = f"{shape.path('points')}[{place}]"
+        if not isinstance(point, list) or len(point) != 2 or any(isinstance(number, bool) for number in point):
+            raise bad(where, f"is {shown(point)}, not [x, y]")
+        try:
+            x, y = (real_number(number) for number in point)
+        except ValueError as error:
+            raise bad(where, f"is {shown(point)}: a number {error}") from None
+        if not (math.isfinite(x) and math.isfinite(y)):
+            raise bad(where, f"is {shown(point)}, which is no place in a picture")
+        found.append((x, y))
+    return found
+
+
+def _check_count(shape: Members, points: Sequence[object], *counts: int) -> None:
+    if len(points) not in counts:
+        wanted = " or ".join(map(str, counts))
+        raise bad(shape.path("points"), f"has {len(points)} points; a {shape.name('shape_type')} has {wanted}")
+
+
+def _patch(shape: Members) -> npt.NDArray[np.bool_]:
+    """The mask that a shape holds: a PNG in base64, its pixels being 0 outside of the object."""
+    import numpy as np
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(base64.b64decode(shape.text("mask"), validate=True)), formats=["PNG"]) as image:
+            values = np.asarray(image.convert("L") if image.mode not in ("1", "L", "I;16", "P") else image)
+    except (ValueError, OSError, Image.DecompressionBombError) as error:
+        raise RowError("bad_mask", f"{shape.path('mask')} is no PNG in base64: {error}") from None
+    return values.astype(bool)
+
+
+def _box(regions: Sequence[_Region], size: tuple[int, int] | None) -> dict[str, Any]:
+    """One object of all its parts."""
+    first = regions[0]
+    attributes = {name: value for region in regions for name, value in region.attributes.items()}
+    box: dict[str, Any] = {"class": first.label, "origin": first.where, **attributes}
+    outlines = [region.outline for region in regions if region.patch is None]
+    patches = [region.patch for region in regions if region.patch is not None]
+    if patches:
+        box["rle"] = _rle(patches, outlines, size, first.where)
+    elif len(regions) == 1 and first.is_box:
+        box["bbox"] = hull(outlines)
+    else:
+        box["polygons"] = outlines
+    return box
+
+
+def _rle(
+    patches: Sequence[tuple[npt.NDArray[np.bool_], int, int]],
+    outlines: Sequence[Sequence[float]],
+    size: tuple[int, int] | None,
+    where: str,
+) -> dict[str, Any]:
+    import numpy as np
+
+    from beam_tfrecord.annotations.rle import decode_runs
+
+    if size is None:
+        raise bad(where, "is a mask, and the file does not state imageWidth and imageHeight")
+    width, height = size
+    codes = [rle_of_patch(patch, left, top, width, height) for patch, left, top in patches]
+    if len(codes) == 1 and not outlines:
+        return codes[0]
+    masks = [decode_runs(code["counts"], height, width) for code in codes]
+    try:
+        masks += [draw_polygons(outlines, height, width)] if outlines else []
+    except ValueError as error:
+        raise RowError("bad_mask", f"{where}: {error}") from None
+    return {"size": [height, width], "counts": runs_of(np.logical_or.reduce(masks))}

@@ -1,0 +1,246 @@
+"""Formats with a label file for each image, which lies beside it or where :mod:`.beside` looks for such files.
+
+A row is a label file: it tells of its image, or holds it. What looks like a label file by its name and is something
+else is told, and is no row. Images without a label file are none either; the census tells of them.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from beam_tfrecord.core.account import LABEL_FILES, NO_ACCOUNT, Account, AccountBuilder, Decision
+from beam_tfrecord.core.elements import Member, RejectedRow, Row
+from beam_tfrecord.errors import ManifestError, RowError
+from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.beside import find_splits, lies_among_labels, split_in
+from beam_tfrecord.manifests.filenames import is_image_name
+from beam_tfrecord.manifests.layout import Layout
+from beam_tfrecord.manifests.siblings import (
+    ImageFinder,
+    in_parallel,
+    items_of,
+    parent,
+    pieces_of,
+    relative_files,
+    without_suffix,
+)
+from beam_tfrecord.manifests.text.compression import readable
+from beam_tfrecord.manifests.text.inline_images import JSON_PICTURE
+from beam_tfrecord.manifests.text.json_values import decode_json
+from beam_tfrecord.manifests.text.lines import decode_text
+from beam_tfrecord.manifests.text.row_fields import rejected
+from beam_tfrecord.manifests.text.uri_text import name_of
+from beam_tfrecord.options.config import ManifestConfig
+from beam_tfrecord.options.values import AUTO_ENCODING
+
+OF_ANOTHER_KIND = "no label file of this format"
+_LOOKED_AT = 20  # files that are read to learn whether the images are there
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+class NotOfFormatError(Exception):
+    """A file that is called like a label file and is none."""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What a label file says.
+
+    fields: canonical ones but for the image. stated: the image as the file spells it. picture: (offset, length) of the
+    JSON that holds the image itself as its ``imageData``. account: of the annotations. problem: why there is no row.
+    """
+
+    fields: dict[str, Any]
+    stated: str = ""
+    picture: tuple[int, int] | None = None
+    account: Account = NO_ACCOUNT
+    problem: RowError | None = None
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where things lie. only: the name of the one label file. below: the images lie below the folder of the labels."""
+
+    labels: str
+    images: str
+    only: str = ""
+    splits: dict[str, Any] | None = field(default=None)
+
+    @property
+    def below(self) -> bool:
+        return self.labels == self.images
+
+
+class LabelFileFormat(ManifestFormat):
+    """A tree of images and their label files, label files alone, or one of them. A subclass reads a file."""
+
+    suffix = ".json"
+
+    @abstractmethod
+    def read(self, data: bytes, name: str, encoding: str) -> Labelled:
+        """What a label file says. name: of the file, for messages. encoding: that of ``--encoding``.
+
+        Raises NotOfFormatError, and RowError for a damaged one.
+        """
+
+    def recognises(self, files: Files, uri: str, head: bytes) -> bool:
+        return bool(head) and self.annotates(head)
+
+    def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
+        with readable(uri):
+            is_file = files.is_file(uri)
+            if not is_file and not files.is_folder(uri):
+                raise ManifestError(f"{uri} does not exist")
+            folder = parent(uri) if is_file else uri.rstrip("/") or uri
+            layout = _Layout(folder, config.images or folder, name_of(uri) if is_file else "")
+            labels = self._labels(files, layout)[0]
+            if not labels:
+                raise ManifestError(f"{uri} holds no label files of the format {self.name} (*{self.suffix})")
+            images = _images(files, layout)
+            splits = None if is_file else find_splits(images if images and layout.below else labels, uri)
+            layout = _Layout(
+                layout.labels, layout.images, layout.only, splits.to_details() if splits is not None else None
+            )
+            paired = self._paired(files, layout, labels, images, config)
+        told = AccountBuilder()
+        told.find(LABEL_FILES, len(labels))
+        decided = []
+        if splits is not None and split is None:
+            decided.append(Decision("split", "the name of a folder", "each of these folders is called like a split"))
+        return Source(
+            uri,
+            self.name,
+            split,
+            layout.images,
+            details={
+                "layout": asdict(layout),
+                "paired": paired,
+                "label_suffix": self.suffix if layout.below else "",
+                "found": f"{self.name} label files",
+            },
+            account=told.account(),
+            decisions=tuple(decided),
+        )
+
+    def _paired(
+        self, files: Files, layout: _Layout, labels: Sequence[str], images: Sequence[str], config: ManifestConfig
+    ) -> int:
+        """How many label files have their image beside them, by the names; or at least whether any of a few has one.
+
+        Raises ManifestError when none has.
+        """
+        finder = ImageFinder(images)
+        count = sum(finder.find("", without_suffix(path)) is not None for path in labels)
+        looked_at = 0
+        for path in labels[:_LOOKED_AT] if not count else ():
+            item, account = self._item(files, layout, finder, config.encoding, path)
+            looked_at += account.uses(LABEL_FILES)
+            is_there = isinstance(item, Row) and ("member" in item.fields or item.fields["image"] in finder)
+            count += is_there or (bool(layout.only) and item is not None)
+        if not count and looked_at:
+            raise ManifestError(
+                f"{layout.labels}: none of the images that its {len(labels):,} label files of the format {self.name} "
+                f"name lies in {layout.images}: give the folder of the images with --images"
+            )
+        return count
+
+    def _labels(self, files: Files, layout: _Layout) -> tuple[list[str], int]:
+        """(paths of the label files below their folder, sorted; pieces of junk)."""
+        if layout.only:
+            return [layout.only], 0
+        paths, junk = relative_files(files, layout.labels)
+        found = [path for path in paths if path.lower().endswith(self.suffix)]
+        folders = {path[: max(path.rfind("/"), 0)] for path in paths if is_image_name(path)}
+        if folders and layout.below:
+            found = [path for path in found if lies_among_labels(path, folders)]
+        return found, junk
+
+    def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
+        with readable(source.uri):
+            yield from pieces_of(source, len(self._labels(files, _Layout(**source.details["layout"]))[0]))
+
+    def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
+        layout = _Layout(**piece.source.details["layout"])
+        told = AccountBuilder()
+        with readable(piece.source.uri):
+            paths, ignored = self._labels(files, layout)
+            finder = ImageFinder(_images(files, layout))
+        if ignored and piece.start == 0:
+            yield Ignored(ignored)
+        read = in_parallel(
+            lambda path: self._item(files, layout, finder, config.encoding, path), items_of(piece, paths)
+        )
+        for item, account in read:
+            told.add(account)
+            if item is not None:
+                yield item
+        yield told.account()
+
+    def _item(
+        self, files: Files, layout: _Layout, finder: ImageFinder, encoding: str, path: str
+    ) -> tuple[Row | RejectedRow | None, Account]:
+        """The row of a label file, None for one of another kind, and the account of it."""
+        uri, stem = files.join(layout.labels, path), without_suffix(path)
+        told = AccountBuilder()
+        try:
+            labelled = self.read(_read(files, uri), name_of(path), encoding)
+            if labelled.problem is not None:
+                told.add(labelled.account)
+                raise labelled.problem
+        except NotOfFormatError:
+            told.name(LABEL_FILES, OF_ANOTHER_KIND, path)
+            return None, told.account()
+        except RowError as error:
+            told.use(LABEL_FILES, "read")
+            return rejected(uri, error.code, error.message, finder.find("", stem) or stem), told.account()
+        told.use(LABEL_FILES, "read")
+        told.add(labelled.account)
+        fields = dict(labelled.fields)
+        found = finder.find(labelled.stated, stem)
+        fields["image"] = found or _place_of(labelled.stated or f"{stem}.jpg", path, layout)
+        if found is None and labelled.picture is not None:
+            fields["member"] = Member(uri, ("imageData",), *labelled.picture, JSON_PICTURE)
+        splits = Layout(**layout.splits) if layout.splits else None
+        split = split_in(splits, found if found is not None and layout.below else path)
+        if split:
+            fields["split"] = split
+        return Row(uri, fields), told.account()
+
+
+def _images(files: Files, layout: _Layout) -> list[str]:
+    """Paths of the images. Of a single label file only those that lie directly in the folder."""
+    if layout.only and layout.below:
+        return [name for name in files.list_folder(layout.images) if is_image_name(name)]
+    return [path for path in relative_files(files, layout.images)[0] if is_image_name(path)]
+
+
+def _place_of(stated: str, path: str, layout: _Layout) -> str:
+    """Where an image would lie that is not there under any name: as stated, from the folder of its label file on."""
+    stated = stated.replace("\\", "/")
+    if stated.startswith("/") or _DRIVE.match(stated) or not layout.below:
+        return name_of(stated)
+    joined = posixpath.normpath(posixpath.join(posixpath.dirname(path), stated))
+    return name_of(stated) if joined.startswith("..") and not layout.only else joined
+
+
+def _read(files: Files, uri: str) -> bytes:
+    try:
+        with files.open(uri) as stream:
+            return stream.read()
+    except FileNotFoundError:
+        raise RowError("bad_annotation", f"the label file {uri} does not exist") from None
+    except OSError as error:
+        raise RowError("read_failed", f"the label file {uri} cannot be read: {error}") from None
+
+
+def json_of(data: bytes, name: str, encoding: str = AUTO_ENCODING) -> Any:
+    """The value of a JSON file. Raises RowError."""
+    try:
+        return decode_json(decode_text(data, encoding))
+    except ValueError as error:
+        raise RowError("bad_annotation", f"{name} is no valid JSON: {error}") from None

@@ -1,0 +1,74 @@
+"""Shapes that annotation tools draw, as outlines and run-length codes.
+
+An outline is x, y, x, y ... in the unit that it was given in; a run-length code is that of COCO
+(:mod:`beam_tfrecord.annotations.rle`), uncompressed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+_SAGITTA = 0.05  # how far the sides of an outline may lie inside of the ellipse that it stands for
+_MOST_SIDES = 720
+
+
+def rectangle(xmin: float, ymin: float, xmax: float, ymax: float) -> list[float]:
+    """The four corners, clockwise from the upper left."""
+    return [xmin, ymin, xmax, ymin, xmax, ymax, xmin, ymax]
+
+
+def turned(outline: Sequence[float], degrees: float, x: float, y: float) -> list[float]:
+    """An outline in pixels, turned clockwise (as one sees it on the screen) about a point."""
+    cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    found = []
+    for right, down in zip(outline[0::2], outline[1::2], strict=True):
+        found += [x + (right - x) * cosine - (down - y) * sine, y + (right - x) * sine + (down - y) * cosine]
+    return found
+
+
+def ellipse(x: float, y: float, across: float, down: float) -> list[float]:
+    """A polygon for an ellipse in pixels, the four ends of its axes among the corners. across, down: its radii."""
+    radius = max(abs(across), abs(down))
+    sides = 8
+    if radius > _SAGITTA:
+        sides = max(sides, math.ceil(math.pi / math.acos(1 - _SAGITTA / radius)))
+    sides = min(4 * math.ceil(sides / 4), _MOST_SIDES)
+    angles = [2 * math.pi * number / sides for number in range(sides)]
+    return [number for angle in angles for number in (x + across * math.cos(angle), y + down * math.sin(angle))]
+
+
+def hull(outlines: Iterable[Sequence[float]]) -> list[float]:
+    """xmin, ymin, xmax, ymax around outlines."""
+    points = [list(outline) for outline in outlines]
+    xs = [x for outline in points for x in outline[0::2]]
+    ys = [y for outline in points for y in outline[1::2]]
+    return [min(xs), min(ys), max(xs), max(ys)]
+
+
+def runs_of(mask: npt.NDArray[np.bool_]) -> list[int]:
+    """The run lengths of a mask of shape (height, width)."""
+    import numpy as np
+
+    flat = mask.T.reshape(-1).astype(bool)
+    changes = np.flatnonzero(flat[1:] != flat[:-1]) + 1
+    lengths: list[int] = np.diff(np.concatenate(([0], changes, [flat.size]))).tolist()
+    return [0, *lengths] if flat.size and flat[0] else lengths
+
+
+def rle_of_patch(patch: npt.NDArray[np.bool_], left: int, top: int, width: int, height: int) -> dict[str, Any]:
+    """The code of a picture of (width, height) whose mask is a patch at a place; what reaches out of it is cut off."""
+    import numpy as np
+
+    mask = np.zeros((height, width), bool)
+    rows, columns = patch.shape
+    first, above = max(-left, 0), max(-top, 0)
+    part = patch[above : max(height - top, 0), first : max(width - left, 0)]
+    if part.size and rows and columns:
+        mask[top + above : top + above + part.shape[0], left + first : left + first + part.shape[1]] = part
+    return {"size": [height, width], "counts": runs_of(mask)}
