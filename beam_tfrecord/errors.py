@@ -223,6 +223,10 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
             "More than half of the label files belong to no image.",
             "Put them where the format expects them, under the names of their images.",
         ),
+        "columns_not_read": Explanation(
+            "Columns whose names look like boxes, labels or splits were not read.",
+            "Name them with an option such as --label_column, or keep them with --columns.",
+        ),
         "images_not_named": Explanation(
             "Images lie among those that the manifest names, and no row names them.",
             "Add them to the manifest, or move them away.",

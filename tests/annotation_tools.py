@@ -15,7 +15,7 @@ from PIL import Image
 
 from beam_tfrecord.annotations import feature_keys, kinds_of
 from beam_tfrecord.annotations.base import AnnotationKind, FeatureSpec, Placement, Schema, Vocabulary
-from beam_tfrecord.core.account import Account, faults, merge_accounts
+from beam_tfrecord.core.account import Account, Decision, faults, merge_accounts
 from beam_tfrecord.core.elements import Member, RejectedRow, Row
 from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.manifests import FORMATS
@@ -177,7 +177,7 @@ def read_items(
     items = [item for piece in manifest.pieces(files, source) for item in manifest.rows(files, piece, config)]
     accounts = [item for item in items if isinstance(item, Account)]
     assert faults(merge_accounts([source.account, *accounts])) == []
-    return source, [item for item in items if not isinstance(item, Account)]
+    return source, [item for item in items if not isinstance(item, (Account, Decision))]
 
 
 def account_of(manifest: ManifestFormat, uri: str | Path, **options: Any) -> Account:

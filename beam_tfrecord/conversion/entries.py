@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from beam_tfrecord.annotations import KINDS
-from beam_tfrecord.core.account import Account
 from beam_tfrecord.core.elements import Entry, Finding, Frame, Member, RejectedRow, Row
 from beam_tfrecord.core.public_text import is_utf8
 from beam_tfrecord.errors import ElementError, RowError
-from beam_tfrecord.manifests.base import Ignored, Item, Source
+from beam_tfrecord.manifests.base import Item, Source, Told
 from beam_tfrecord.manifests.text.inline_images import holds_picture
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.options.values import check_split_name
@@ -40,7 +39,7 @@ class EntryParser:
         pattern = self.config.manifest.label_pattern
         object.__setattr__(self, "_pattern", re.compile(pattern) if pattern else None)
 
-    def parse(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Ignored | Account]:
+    def parse(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Told]:
         """Entries and rejects for the items of a source; nothing is left out."""
         if self.config.manifest.sequence_column:
             yield from self._sequences(items)
@@ -163,7 +162,7 @@ class EntryParser:
     # -----------------------------------------------------------------------------------------------------------------
     # Sequences. The rows of a sequence may stand anywhere in the source, so it is gathered whole; entries are small.
 
-    def _sequences(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Ignored | Account]:
+    def _sequences(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Told]:
         gathered: dict[str, list[tuple[str, Entry | RejectedRow]]] = {}
         for item in items:
             if isinstance(item, RejectedRow) and item.sequence:

@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 
 FILES = "files"
 COLUMNS = "columns"
+KEYS = "keys"
+ANNOTATIONS = "annotations"
+CATEGORIES = "categories"
 IMAGES = "images"
 LABEL_FILES = "label files"
 

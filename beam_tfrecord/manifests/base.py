@@ -123,7 +123,8 @@ class Ignored:
     count: int
 
 
-Item = Row | RejectedRow | Ignored | Account
+Told = Ignored | Account | Decision  # what is no row
+Item = Row | RejectedRow | Told
 
 
 class ManifestFormat(ABC):
@@ -167,5 +168,6 @@ class ManifestFormat(ABC):
         """The items of a piece, in the order of the source, streaming.
 
         A damaged row is yielded as a RejectedRow, never skipped. An Account tells what was used or passed over on the
-        way (see :mod:`beam_tfrecord.core.account`). Raises ManifestError when the source cannot be read on.
+        way, a Decision what was found out only then (see :mod:`beam_tfrecord.core.account`). Raises ManifestError when
+        the source cannot be read on.
         """

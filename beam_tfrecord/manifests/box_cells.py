@@ -31,6 +31,7 @@ _ATTRIBUTES = {
     "pose": ("pose", "view"),
     "confidence": ("confidence",),
 }
+ATTRIBUTE_COLUMNS = frozenset(name for names in _ATTRIBUTES.values() for name in names)
 _CLASSES = (
     *("category", "categories", "label", "labels", "class", "classes", "class_name", "category_name", "name", "names"),
     *("category_id", "category_ids", "class_id", "class_label", "class_labels"),

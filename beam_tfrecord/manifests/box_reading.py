@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from beam_tfrecord.annotations.cells import real_number
+from beam_tfrecord.core.account import Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import AmbiguousManifestError
 from beam_tfrecord.manifests.box_cells import FORM, FOUR, REGION
@@ -96,6 +97,21 @@ class BoxReading:
                 continue
             boxes.append(self._finished(box, form, are_fractions))
         return row._replace(fields={**row.fields, "boxes": boxes, **({"notes": notes} if notes else {})})
+
+    def decisions(self) -> Iterator[Decision]:
+        """What was decided, once a row is finished."""
+        if self._decided is None or not self._boxes:
+            return
+        form, are_fractions = self._decided
+        columns = self._columns
+        seen = f"all {self._boxes:,} boxes"
+        if columns.kind in ("columns", "cell"):
+            named = columns.is_told or len(columns.forms) == 1
+            yield Decision(
+                "boxes", _TOLD[form], ("--box_format" if columns.is_told else "the columns") if named else seen
+            )
+        units = "fractions" if are_fractions else "pixels"
+        yield Decision("numbers of boxes", units, seen if columns.units == "auto" else "--box_units")
 
     def _finished(self, box: Mapping[str, Any], form: str, are_fractions: bool) -> dict[str, Any]:
         kept = {key: value for key, value in box.items() if key not in (FOUR, FORM, REGION)}

@@ -31,6 +31,7 @@ from beam_tfrecord.manifests.text.roles import Roles, normal
 from beam_tfrecord.manifests.text.row_fields import canonical_fields, rejected
 
 _SIZES = (("width", "height"), ("image_width", "image_height"), ("img_width", "img_height"))
+SIZE_COLUMNS = frozenset(name for pair in _SIZES for name in pair)
 
 
 def group_boxes(rows: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Roles) -> Iterator[Item]:
@@ -53,6 +54,7 @@ def group_boxes(rows: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Role
     )
     for item in gather_by_image(reading.seen(lines)):
         yield reading.finish(item) if isinstance(item, Row) else item
+    yield from reading.decisions()
 
 
 def box_row(origin: str, cells: Mapping[str, Any], roles: Roles) -> Row | RejectedRow:

@@ -96,6 +96,8 @@ def _accounts() -> Iterable[tuple[str, str, str]]:
     yield from _told("unlabelled")
     write_files(Path("listed"), {"cat.jpg": SQUARE, "dog.jpg": SQUARE, "list.csv": b"image,label\ncat.jpg,cat\n"})
     yield from _told("listed/list.csv")
+    write_files(Path("unread"), {"cat.jpg": SQUARE, "list.csv": b"image,species_tag\ncat.jpg,cat\n"})
+    yield from _told("unread/list.csv")
 
 
 def _deep() -> Any:

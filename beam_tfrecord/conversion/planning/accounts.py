@@ -66,7 +66,7 @@ def account_inputs(sources: Sequence[Source], survey: Survey, walk: Walk | None)
     manifests = {source.uri for source in sources}
     for number, source in enumerate(sources):
         counted = [source.account, survey.accounts.get(number, NO_ACCOUNT)]
-        decisions = source.decisions
+        decisions = (*source.decisions, *survey.decisions.get(number, ()))
         if walk is not None:
             others = merge_sketches(sketch for other, sketch in survey.files.items() if other != number)
             census, told_more = take_census(source, survey.files.get(number, HashSketch()), others, manifests, walk)
@@ -131,7 +131,7 @@ def _surprises(source: Source, account: Account) -> Iterator[tuple[str, str]]:
         if reason.startswith("looks like"):
             yield (
                 "columns_not_read",
-                f"{told.count:,} columns whose names look like {reason.removeprefix('looks like ')} were not read "
+                f"{_files(told.count, 'column')} whose names look like {reason.removeprefix('looks like ')} not read "
                 f"(such as {told.example}): name them with an option, or keep them with --columns",
             )
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from beam_tfrecord.conversion.entries import EntryParser
 from beam_tfrecord.conversion.planning.blocks import pack_block
 from beam_tfrecord.conversion.planning.survey import BlockBuilder, Survey
-from beam_tfrecord.core.account import Account
 from beam_tfrecord.core.elements import Entry, RejectedRow
 from beam_tfrecord.manifests import FORMATS
-from beam_tfrecord.manifests.base import Files, Ignored, Item, Piece
+from beam_tfrecord.manifests.base import Files, Item, Piece, Told
 from beam_tfrecord.manifests.own_outputs import files_beside
 from beam_tfrecord.options.config import ConvertConfig
 
-Parsed = Entry | RejectedRow | Ignored | Account
+Parsed = Entry | RejectedRow | Told
 BLOCK_ITEMS = 16_384  # some megabytes; the more, the fewer elements each of them becomes when it is cut by shard
 
 

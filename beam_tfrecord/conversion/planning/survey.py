@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from beam_tfrecord.annotations import KINDS
 from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, pack_entry
-from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder, merge_accounts
+from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder, Decision, merge_accounts
 from beam_tfrecord.core.elements import Entry, Finding, Member, RejectedRow
 from beam_tfrecord.core.splits import HASH_RANGE, order_hash, split_by_ratio, split_hash, split_thresholds
-from beam_tfrecord.manifests.base import Ignored
+from beam_tfrecord.manifests.base import Ignored, Told
 from beam_tfrecord.options.config import DEFAULT_SPLIT, SplitConfig
 
 SKETCH_LIMIT = 4_000_000  # hashes of 8 bytes that are kept exactly; above it hashes are even enough by themselves
@@ -108,7 +108,8 @@ class Survey:
     the row or the input names. pictures: images, frames and table rows;
     pictures_with: those that have something of a kind of annotation. masks: a sample of the masks of each kind whose
     depth is looked at. accounts: what was used and named of each input while its rows were read. files:
-    hashes of the files that the rows name, by input, where a census is to be taken.
+    hashes of the files that the rows name, by input, where a census is to be taken. decisions: what was found out
+    while the rows were read, by input.
     """
 
     rows: int = 0
@@ -131,6 +132,7 @@ class Survey:
     masks: Mapping[str, tuple[SizeSample, ...]] = field(default_factory=dict)
     accounts: Mapping[int, Account] = field(default_factory=dict)
     files: Mapping[int, HashSketch] = field(default_factory=dict)
+    decisions: Mapping[int, tuple[Decision, ...]] = field(default_factory=dict)
 
     @property
     def rejected(self) -> int:
@@ -197,6 +199,10 @@ def merge_surveys(surveys: Iterable[Survey]) -> Survey:
             number: merge_sketches(part.files[number] for part in parts if number in part.files)
             for number in sorted({number for part in parts for number in part.files})
         },
+        decisions={
+            number: tuple(sorted({told for part in parts for told in part.decisions.get(number, ())}))
+            for number in sorted({number for part in parts for number in part.decisions})
+        },
     )
 
 
@@ -259,13 +265,16 @@ class BlockBuilder:
         self._problems: list[Finding] = []
         self._account = AccountBuilder()
         self._files: list[int] = []
+        self._decisions: list[Decision] = []
 
-    def tell(self, told: Ignored | Account) -> None:
+    def tell(self, told: Told) -> None:
         """Take note of what is no row."""
         if isinstance(told, Ignored):
             self._ignored += told.count
-        else:
+        elif isinstance(told, Account):
             self._account.add(told)
+        else:
+            self._decisions.append(told)
 
     def add(self, entry: Entry | RejectedRow) -> None:
         """Take one more entry or reject into the block."""
@@ -375,6 +384,7 @@ class BlockBuilder:
             masks={kind: _sampled(masks) for kind, masks in self._masks.items()},
             accounts={self._source: account} if (account := self._account.account()) != NO_ACCOUNT else {},
             files={self._source: _sketch(self._files)} if self._files else {},
+            decisions={self._source: tuple(self._decisions)} if self._decisions else {},
         )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from beam_tfrecord.annotations.cells import shown
 from beam_tfrecord.annotations.polygons import check_pycocotools
+from beam_tfrecord.core.account import ANNOTATIONS, CATEGORIES, IMAGES, KEYS, OF_NO_IMAGE, AccountBuilder, Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ElementError, ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
@@ -63,6 +64,18 @@ class _Image:
 
 
 _ARRAYS = ("images", "annotations", "categories")
+# What is read of the members; the other keys are told of.
+_KEYS = {
+    "": frozenset(_ARRAYS),
+    "images": frozenset({"id", "file_name", "coco_url", "width", "height"}),
+    "annotations": frozenset(
+        {
+            *("id", "image_id", "category_id", "bbox", "segmentation", "keypoints", "caption", "segments_info"),
+            *("file_name", "iscrowd", "area", "attributes", "difficult", "truncated", "occluded"),
+        }
+    ),
+    "categories": frozenset({"id", "name", "keypoints"}),
+}
 
 
 class CocoFormat(ManifestFormat):
@@ -91,10 +104,14 @@ class CocoFormat(ManifestFormat):
         seen: set[str] = set()
         has_polygons = False
         with_category = -1  # place of the first annotation that names one
+        told, keys = AccountBuilder(), _Keys()
         for item in _items(files, uri):
             seen.add(item.key)
+            keys.see(item)
             if item.place < 0:
                 continue
+            if item.key in _ARRAYS:
+                told.find(item.key)
             if item.key == "categories":
                 categories.append((item.value, item.repeated))
             elif item.key == "annotations" and isinstance(item.value, Mapping):
@@ -116,6 +133,7 @@ class CocoFormat(ManifestFormat):
                 f"{uri} has no categories, but annotations[{with_category}] has a category_id: add the categories "
                 f'(a list of {{"id": ..., "name": ...}}), or take category_id out where all objects are of one class'
             )
+        told.find(KEYS, len(keys.seen))
         return Source(
             uri,
             self.name,
@@ -124,6 +142,8 @@ class CocoFormat(ManifestFormat):
             labels=tuple(by_id[number].name for number in sorted(by_id)) if by_id else None,
             category_ids=tuple(sorted(by_id)) if by_id else None,
             details={"kinds": kinds_of_file(kinds), "masks": _mask_folder(files, uri) if "panoptic" in kinds else ""},
+            account=told.account(),
+            decisions=(Decision("kinds of annotations", ", ".join(kinds_of_file(kinds)), "their members"),),
         )
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
@@ -131,8 +151,11 @@ class CocoFormat(ManifestFormat):
         images: list[_Image] = []
         categories: list[tuple[Any, str]] = []
         strays: list[tuple[int, str]] = []  # annotations that name no image, and why
+        told, keys = AccountBuilder(), _Keys()
+        uses: set[str] = set()  # ids of categories that annotations name
         with Groups() as annotations:
             for item in _items(files, source.uri):
+                keys.see(item)
                 if item.place < 0:
                     continue
                 if item.key == "images":
@@ -140,22 +163,37 @@ class CocoFormat(ManifestFormat):
                 elif item.key == "categories":
                     categories.append((item.value, item.repeated))
                 elif item.key == "annotations":
+                    uses.update(_category_ids(item.value))
                     image_id = id_text(item.value.get("image_id")) if isinstance(item.value, Mapping) else ""
                     if image_id:
                         annotations.add(image_id, Annotation(item.place, item.value, item.repeated))
                     else:
                         strays.append((item.place, _no_image(item)))
             by_id = parse_categories(categories, source.uri)
-            yield from self._rows(source, images, annotations, by_id)
+            yield from self._rows(source, images, annotations, by_id, told)
             for image_id in annotations.left():
                 places = [annotation.place for annotation in annotations.take(image_id)]
+                told.name(ANNOTATIONS, OF_NO_IMAGE, f"annotations[{places[0]}]", len(places))
                 yield _reject(source, image_id, "", RowError("bad_annotation", _belong_to_no_image(places)))
         if strays:
             message = f"{_belong_to_no_image([place for place, _ in strays])}: {strays[0][1]}"
+            told.name(ANNOTATIONS, OF_NO_IMAGE, f"annotations[{strays[0][0]}]", len(strays))
             yield _reject(source, "(no image_id)", "", RowError("bad_annotation", message))
+        for category in by_id.values():
+            if str(category.id) in uses:
+                told.use(CATEGORIES, "of annotations")
+            else:
+                told.name(CATEGORIES, "no annotation has it", category.name)
+        keys.tell(told)
+        yield told.account()
 
     def _rows(
-        self, source: Source, images: Sequence[_Image], annotations: Groups, categories: Mapping[int, Category]
+        self,
+        source: Source,
+        images: Sequence[_Image],
+        annotations: Groups,
+        categories: Mapping[int, Category],
+        told: AccountBuilder,
     ) -> Iterator[Item]:
         doubts = _doubts(images, annotations)
         known: set[str] = set()
@@ -175,14 +213,49 @@ class CocoFormat(ManifestFormat):
                     raise problem
                 fields = fields_of(own, source.details["kinds"], categories, source.details["masks"])
             except ElementError as error:
+                told.name(IMAGES, "rejected", image.told)
+                told.name(ANNOTATIONS, "of a rejected image", image.told, len(own))
                 yield _reject(source, name, image.file_name, error)
                 continue
+            told.use(IMAGES, "rows")
+            told.use(ANNOTATIONS, "of a row", len(own))
             fields.update({"image": image.file_name, "id": image.id})
             if image.size is not None:
                 fields["size"] = image.size
             if image.odd_size:
                 fields["notes"] = [("size_mismatch", image.odd_size)]
             yield Row(_origin(source, name), fields)
+
+
+class _Keys:
+    """The keys of a file and of the elements of its arrays, each once."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[str, str]] = set()
+
+    def see(self, item: JsonItem) -> None:
+        """Take note of a member."""
+        self.seen.add(("", item.key))
+        if item.place >= 0 and item.key in _ARRAYS and isinstance(item.value, Mapping):
+            self.seen.update((item.key, key) for key in item.value)
+
+    def tell(self, told: AccountBuilder) -> None:
+        """Which of them are read."""
+        for place, key in sorted(self.seen):
+            if key in _KEYS[place]:
+                told.use(KEYS, "read")
+            else:
+                told.name(KEYS, f"not read of {place}" if place else "not read", key)
+
+
+def _category_ids(annotation: Any) -> Iterator[str]:
+    """The ids of the categories that an annotation names, as texts of whole numbers."""
+    if not isinstance(annotation, Mapping):
+        return
+    segments = annotation.get("segments_info")
+    for one in (annotation, *(segments if isinstance(segments, list) else ())):
+        if isinstance(one, Mapping):
+            yield id_text(one.get("category_id"))
 
 
 def _doubts(images: Sequence[_Image], annotations: Groups) -> dict[int, RowError]:

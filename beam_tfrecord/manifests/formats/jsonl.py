@@ -13,6 +13,7 @@ from typing import Any
 from beam_tfrecord.core.elements import Member
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.columns import LateColumns, told_of_table
 from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES
 from beam_tfrecord.manifests.text.dialect import first_line
 from beam_tfrecord.manifests.text.inline_images import JSON_PICTURE, InlineImage, holds_picture
@@ -62,8 +63,8 @@ class JsonlFormat(ManifestFormat):
         roles = find_roles(header, config, uri, lambda name: (value.get(name) for value in objects))
         check_has_image(roles, header, config, uri, first)
         base = config.images if config.images is not None else folder_of(uri)
-        details = {"text": sample.form.to_details(), "roles": roles.to_details()}
-        return Source(uri, self.name, split, base, details=details)
+        details = {"text": sample.form.to_details(), "roles": roles.to_details(), "header": header}
+        return Source(uri, self.name, split, base, details=details, **told_of_table(header, roles, config))
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
         roles = Roles.from_details(source.details["roles"])
@@ -75,8 +76,10 @@ class JsonlFormat(ManifestFormat):
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         roles = Roles.from_details(piece.source.details["roles"])
-        items = rows_of_cells(json_objects(files, piece, roles.image), roles)
+        late = LateColumns(piece.source.details["header"], roles)
+        items = rows_of_cells(late.watch(json_objects(files, piece, roles.image)), roles)
         yield from with_mask_places(items, files, piece.source.base) if roles.mask is not None else items
+        yield late.account()
 
 
 def json_objects(files: Files, piece: Piece, image: str | None = None) -> Objects:

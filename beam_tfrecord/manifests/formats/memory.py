@@ -10,6 +10,7 @@ from beam_tfrecord.annotations.cells import plain
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.columns import told_of_table
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles
 from beam_tfrecord.manifests.text.row_fields import rows_of_cells, with_mask_places
 from beam_tfrecord.options.config import ManifestConfig
@@ -34,7 +35,8 @@ def describe_rows(rows: Any, config: ManifestConfig, split: str | None = None, n
     check_has_image(roles, header, config, name, ", ".join(f"{key}={value!r}" for key, value in records[0].items()))
     told = Decision("format", "rows", "they were given in memory")
     details = {"roles": roles.to_details()}
-    return Source(name, "rows", split, config.images or "", details=details, rows=records, decisions=(told,))
+    fields = told_of_table(header, roles, config, told)
+    return Source(name, "rows", split, config.images or "", details=details, rows=records, **fields)
 
 
 def _records(rows: Any) -> Iterator[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.columns import told_of_table
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles
 from beam_tfrecord.manifests.text.row_fields import rows_of_cells, with_mask_places
@@ -46,7 +47,8 @@ class ParquetFormat(ManifestFormat):
                 f"the images as files and their paths in a column, or name another one with --image_column"
             )
         base = config.images if config.images is not None else folder_of(uri)
-        return Source(uri, self.name, split, base, details={"roles": roles.to_details()})
+        details = {"roles": roles.to_details()}
+        return Source(uri, self.name, split, base, details=details, **told_of_table(header, roles, config))
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
         """Each piece is a range of row groups: ``start`` is the first, ``end`` the one behind the last."""

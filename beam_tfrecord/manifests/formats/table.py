@@ -12,8 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.columns import told_of_table
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.text.box_columns import Samples
 from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES, QuoteScanner
@@ -25,7 +27,7 @@ from beam_tfrecord.manifests.text.row_fields import NoRow, rows_of_cells, with_m
 from beam_tfrecord.manifests.text.swallowed import line_among, line_within, swallowed
 from beam_tfrecord.manifests.text.uri_text import folder_of
 from beam_tfrecord.options.config import ManifestConfig
-from beam_tfrecord.options.values import InputSpec
+from beam_tfrecord.options.values import AUTO_ENCODING, InputSpec
 
 Table = Iterator[tuple[str, list[str] | str]]
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab"}
@@ -66,7 +68,16 @@ class CsvFormat(ManifestFormat):
         check_has_image(roles, dialect.header, config, uri, dialect.first_row)
         base = config.images if config.images is not None else folder_of(uri)
         details = {"text": sample.form.to_details(), "dialect": dialect.to_details(), "roles": roles.to_details()}
-        return Source(uri, self.name, split, base, details=details)
+        told = [
+            Decision(
+                "encoding", sample.form.encoding, "its bytes" if config.encoding == AUTO_ENCODING else "--encoding"
+            ),
+            Decision("delimiter", _NAMES.get(dialect.delimiter, dialect.delimiter), "the first lines"),
+        ]
+        if not dialect.has_header:
+            told.append(Decision("header", "none", f"the first line, {dialect.first_row[:80]!r}, names no columns"))
+        fields = told_of_table(dialect.header, roles, config, *told)
+        return Source(uri, self.name, split, base, details=details, **fields)
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
         form, dialect, roles = _layout(source)

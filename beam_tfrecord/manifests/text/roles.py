@@ -34,7 +34,7 @@ USUAL_NAMES: Mapping[str, tuple[str, ...]] = {
     "split": ("split", "set", "subset", "ml_use", "dataset_split"),
 }
 _KNOWN = frozenset(name for names in USUAL_NAMES.values() for name in names)
-_OPTIONS = ("image", "label", "split", "group", "id", "mask", "sequence", "order")
+PARTS = ("image", "label", "split", "group", "id", "mask", "sequence", "order")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Roles:
 
     def needed(self) -> tuple[str, ...]:
         """The columns that play a part, each once."""
-        named = [getattr(self, part) for part in _OPTIONS]
+        named = [getattr(self, part) for part in PARTS]
         return tuple(dict.fromkeys([*(name for name in named if name), *(column for _, column in self.columns)]))
 
     def to_details(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def known_names(header: Iterable[str], config: ManifestConfig) -> int:
 
 def named_columns(config: ManifestConfig) -> list[str]:
     """The columns that options name."""
-    named = [getattr(config, f"{part}_column") for part in _OPTIONS]
+    named = [getattr(config, f"{part}_column") for part in PARTS]
     return [*filter(None, named), *(column.name for column in config.columns)]
 
 
@@ -111,7 +111,7 @@ def find_roles(header: Sequence[str], config: ManifestConfig, where: str, sample
         raise ConfigError(f"{where}: two columns are called {repeated[0]!r}: give each its own name in the header")
     found: dict[str, Any] = {}
     has_regions = compact("region_shape_attributes") in map(compact, header)  # whose label is an attribute, no column
-    for part in _OPTIONS:
+    for part in PARTS:
         asked = getattr(config, f"{part}_column")
         if asked is not None:
             found[part] = asked if part == "label" and has_regions else _named(asked, header, f"--{part}_column", where)

@@ -179,7 +179,7 @@ def test_a_reading_is_right_or_refused(lines: list[Line], form: Form, sized: boo
     rows = [{"image": image, "label": name, "bbox": list(form(scale(box))), **size} for image, box, name in lines]
     source = describe_rows(rows, config)
     try:
-        items = list(MemoryFormat().rows(LocalFiles(), Piece(source), config))
+        items = [item for item in MemoryFormat().rows(LocalFiles(), Piece(source), config) if isinstance(item, Row)]
     except AmbiguousManifestError:
         return
     assert found(items) == wanted(lines, scale)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from beam_tfrecord.annotations.boxes import BoxesKind
-from beam_tfrecord.core.elements import Row
+from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import AnnotationError, ElementError, ManifestError
 from beam_tfrecord.manifests import grouping
 from beam_tfrecord.manifests.formats.coco import CocoFormat
@@ -248,7 +248,8 @@ def test_many_annotations_do_not_stay_in_memory(tmp_path: Path, monkeypatch: pyt
     source = FORMAT.describe(files, str(tmp_path / "a.json"), None, config)
     tracemalloc.start()
     try:
-        count = sum(1 for piece in FORMAT.pieces(files, source) for _ in FORMAT.rows(files, piece, config))
+        items = (item for piece in FORMAT.pieces(files, source) for item in FORMAT.rows(files, piece, config))
+        count = sum(isinstance(item, (Row, RejectedRow)) for item in items)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

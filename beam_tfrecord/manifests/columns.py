@@ -1,0 +1,112 @@
+"""What became of each column of a table, and why it was taken for what it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from beam_tfrecord.core.account import COLUMNS, Account, AccountBuilder, Decision
+from beam_tfrecord.manifests.box_cells import ATTRIBUTE_COLUMNS
+from beam_tfrecord.manifests.box_table import SIZE_COLUMNS
+from beam_tfrecord.manifests.text.box_columns import BOX_NAMES, compact
+from beam_tfrecord.manifests.text.roles import PARTS, USUAL_NAMES, Roles, normal
+from beam_tfrecord.options.config import ManifestConfig
+
+LOOKS_LIKE = "looks like "
+_WORDS = {
+    "boxes": re.compile(r"b(?:nd)?box(?:es)?|bounding|region|polygons?|segmentations?|masks?|keypoints?|rle"),
+    "labels": re.compile(
+        r"labels?|class(?:es|name|id|ification)?|categor(?:y|ies)|targets?|tags?|annotations?|species"
+    ),
+    "splits": re.compile(r"splits?|folds?|subset|partition|is_?(?:train|val|test)(?:ing)?"),
+}
+
+
+def told_of_table(header: Sequence[str], roles: Roles, config: ManifestConfig, *decisions: Decision) -> dict[str, Any]:
+    """The fields of a :class:`~beam_tfrecord.manifests.base.Source` that tell of a table.
+
+    decisions: others than those of columns.
+    """
+    return {
+        "account": account_of_columns(header, roles),
+        "decisions": (*decisions, *decisions_of_columns(roles, config)),
+    }
+
+
+class LateColumns:
+    """Watches for keys that the first rows of a file do not have, and that are not read for that reason."""
+
+    def __init__(self, header: Sequence[str], roles: Roles) -> None:
+        self._roles = roles
+        self._known = frozenset(header)
+        self._late: dict[str, None] = {}
+
+    def watch(self, rows: Iterable[tuple[str, dict[str, Any] | str]]) -> Iterator[tuple[str, dict[str, Any] | str]]:
+        """The same rows, each looked at."""
+        for origin, cells in rows:
+            if not isinstance(cells, str) and not self._known.issuperset(cells):
+                self._late.update(dict.fromkeys(key for key in cells if key not in self._known))
+            yield origin, cells
+
+    def account(self) -> Account:
+        """The keys that came late."""
+        told = AccountBuilder()
+        for key in self._late:
+            told.find(COLUMNS)
+            told.name(COLUMNS, _reason(key, self._roles), key)
+        return told.account()
+
+
+def account_of_columns(header: Sequence[str], roles: Roles) -> Account:
+    """Each column of a table: used as what, or not used, and then what its name looks like."""
+    told = AccountBuilder()
+    told.find(COLUMNS, len(header))
+    parts = {column: part for part in PARTS if (column := getattr(roles, part)) is not None}
+    declared = {column for _, column in roles.columns}
+    boxes = roles.boxes.names if roles.boxes is not None else ()
+    for column in header:
+        if column in parts:
+            told.use(COLUMNS, parts[column])
+        elif column in declared:
+            told.use(COLUMNS, "column")
+        elif column in boxes:
+            told.use(COLUMNS, "boxes")
+        elif roles.boxes is not None and normal(column) in SIZE_COLUMNS:
+            told.use(COLUMNS, "size of the image")
+        elif roles.boxes is not None and (normal(column) in ATTRIBUTE_COLUMNS or _is_of_regions(column, roles)):
+            told.use(COLUMNS, "attribute of boxes")
+        else:
+            told.name(COLUMNS, _reason(column, roles), column)
+    return told.account()
+
+
+def _is_of_regions(column: str, roles: Roles) -> bool:
+    return roles.boxes is not None and roles.boxes.kind == "via" and compact(column) == "regionattributes"
+
+
+def _reason(column: str, roles: Roles) -> str:
+    """What the name of an unused column looks like, where nothing else has that part."""
+    name = normal(column)
+    if roles.boxes is None and (compact(column) in BOX_NAMES or _has_word("boxes", name)):
+        return f"{LOOKS_LIKE}boxes"
+    if roles.label is None and roles.boxes is None and (name in USUAL_NAMES["label"] or _has_word("labels", name)):
+        return f"{LOOKS_LIKE}labels"
+    if roles.split is None and (name in USUAL_NAMES["split"] or _has_word("splits", name)):
+        return f"{LOOKS_LIKE}splits"
+    return "not asked for"
+
+
+def _has_word(kind: str, name: str) -> bool:
+    return any(_WORDS[kind].fullmatch(word) for word in (name, *name.split("_")))
+
+
+def decisions_of_columns(roles: Roles, config: ManifestConfig) -> Iterator[Decision]:
+    """Which column was taken for which part, and why."""
+    for part in PARTS:
+        column = getattr(roles, part)
+        if column is not None:
+            asked = getattr(config, f"{part}_column") is not None
+            yield Decision(f"column of the {part}", column, f"--{part}_column" if asked else "its name")
+    if roles.boxes is not None:
+        yield Decision("columns of the boxes", ", ".join(roles.boxes.names), "their names")
