@@ -23,11 +23,14 @@ LABEL_FILES = "label files"
 # Uses of files and images.
 AS_IMAGE = "image"
 AS_LABELS = "label file"
+AS_MASK = "mask"
+AS_MANIFEST = "manifest"
 WITH_LABEL_FILE = "with a label file"
 WITHOUT_LABEL_FILE = "without a label file"
 
 # Reasons that more than one format gives.
 JUNK = "junk"
+OWN_OUTPUT = "output of this tool"
 LOOKS_LIKE_LABELS = "looks like labels"
 OF_NO_IMAGE = "belongs to no image"
 UNNAMED_IMAGE = "image that no row names"

@@ -132,7 +132,7 @@ class ManifestFormat(ABC):
 
     name: value of --format. suffixes: endings of file names, lower case, that suggest this format. beside: endings of
     label files of this format that lie beside images, one for each; :meth:`annotates` tells them. counts_files: its
-    accounts tell of all files that lie in a source.
+    accounts tell of all files that lie in a source; ``counts_files`` among the details of a source wins over it.
     """
 
     name: str

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from beam_tfrecord.core.account import (
     AS_IMAGE,
     AS_LABELS,
+    AS_MANIFEST,
     FILES,
     IMAGES,
     JUNK,
@@ -26,6 +27,7 @@ from beam_tfrecord.core.account import (
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.filenames import is_image_name, junk_part
 from beam_tfrecord.manifests.layout import Layout, find_layout
+from beam_tfrecord.manifests.mask_files import find_masks
 from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, key_of, without_suffix
 from beam_tfrecord.manifests.unused import reason_unused, stem_of
 
@@ -51,7 +53,9 @@ def pair_files(paths: Iterable[str], is_label: Callable[[str], bool], where: str
     paths: below the folder, junk left out, sorted. is_label: whether the name is that of a label file. Raises
     ManifestError where two files could be the labels of one image.
     """
-    images = [path for path in paths if is_image_name(path)]
+    paths = list(paths)
+    masks = find_masks(paths).paths
+    images = [path for path in paths if is_image_name(path) and path not in masks]
     folders = {path[: max(path.rfind("/"), 0)] for path in images}
     labels = [path for path in paths if is_label(path) and lies_among_labels(path, folders)]
     beside = {without_suffix(path): path for path in labels}
@@ -114,7 +118,7 @@ def account_of_tree(
         elif path in read:
             told.use(FILES, AS_LABELS)
         elif path in manifests:
-            told.use(FILES, "manifest")
+            told.use(FILES, AS_MANIFEST)
         elif is_image_name(path):
             told.name(FILES, UNNAMED_IMAGE, path)
         elif is_label(path) and lies_among_labels(path, folders):

@@ -83,10 +83,8 @@ def _describe(files: Files, place: Place, spec: InputSpec, config: ManifestConfi
         why = "--format" if name == config.format else "its name and its first bytes"
         if is_folder and name != config.format:
             why = "what lies in the folder"
-        is_counted = FORMATS[source.format].counts_files or scheme_of(source.base) in WEB_SCHEMES
-        census = "" if is_counted else source.base or "."
         told = Decision("format", source.format, why)
-        return replace(source, decisions=(told, *source.decisions), census=census)
+        return replace(source, decisions=(told, *source.decisions), census=_census_of(files, source, place.uri))
 
     root = place.uri if is_folder else literal_folder(place.uri) if place.format == "glob" else folder_of(place.uri)
     source = describe_beside(look, files, root, output)
@@ -94,6 +92,15 @@ def _describe(files: Files, place: Place, spec: InputSpec, config: ManifestConfi
         source = left_out_of(source, files, place.left_out)
     check_id_column(source, config)
     return source
+
+
+def _census_of(files: Files, source: Source, place: str) -> str:
+    """The folder whose files are told of: that of the images, or the one that was given where it holds all of them."""
+    counts_files = source.details.get("counts_files", FORMATS[source.format].counts_files)
+    if counts_files or scheme_of(source.base) in WEB_SCHEMES:
+        return ""
+    base = source.base or "."
+    return place if with_slash(base).startswith(with_slash(place)) and files.is_folder(place) else base
 
 
 def check_id_column(source: Source, config: ManifestConfig) -> None:

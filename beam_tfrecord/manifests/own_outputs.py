@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, BinaryIO
 
-from beam_tfrecord.core.account import FILES, AccountBuilder, merge_accounts
+from beam_tfrecord.core.account import FILES, OWN_OUTPUT, AccountBuilder, merge_accounts
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import FileInfo, Files, Source
 from beam_tfrecord.manifests.text.uri_text import folder_of, literal_folder, scheme_of, with_slash, without_slash
 
 DATASET, EXTRACTED = "dataset", "extracted folder"
-OWN_OUTPUT = "output of this tool"
 LEFT_OUT = "left_out"  # among the details of a source: the uris of the folders that are passed over
 # Names that publishing, staging and extracting give; those that tell, and others that lie beside them.
 _CONVERSION, _ARGUMENTS, EXTRACTED_MANIFEST = "conversion.json", "convert.args", "manifest.jsonl"

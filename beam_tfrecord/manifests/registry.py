@@ -93,6 +93,7 @@ FORMATS = Registry(
         "archive": "archive:ArchiveFormat",
         "glob": "globs:GlobFormat",
         "rows": "memory:MemoryFormat",
+        "manifests": "several:SeveralFormat",
         "folder": "folder:FolderFormat",
     }
 )

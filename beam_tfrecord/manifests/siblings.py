@@ -46,6 +46,15 @@ def key_of(path: str) -> str:
     return "/".join([*kept, without_suffix(name)])
 
 
+def label_path(image: str) -> str:
+    """Where YOLO tools look for the label file of an image."""
+    folders = without_suffix(image).split("/")
+    places = [place for place, name in enumerate(folders[:-1]) if name == "images"]
+    if places:
+        folders[places[-1]] = "labels"
+    return "/".join(folders) + ".txt"
+
+
 def relative_files(files: Files, folder: str) -> tuple[list[str], int]:
     """(paths below a folder, sorted by code point; how many pieces of junk were left out)."""
     if not files.is_folder(folder):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from beam_tfrecord.core.account import JUNK, LOOKS_LIKE_LABELS
 from beam_tfrecord.manifests.filenames import ARCHIVE_SUFFIXES, is_archive_name, junk_part
@@ -32,14 +32,6 @@ _LABEL_SUFFIXES = (
     ".npy",
     ".parquet",
 )
-
-
-def own_outputs(paths: Iterable[str]) -> tuple[str, ...]:
-    """The folders, each with its slash, that hold a dataset this tool has made: those with its conversion.json."""
-    names = set(paths)
-    ends = (path for path in names if path.endswith("/conversion.json"))
-    folders = (path.removesuffix("conversion.json") for path in ends)
-    return tuple(sorted(folder for folder in folders if f"{folder}features.json" in names))
 
 
 def stem_of(path: str) -> str:

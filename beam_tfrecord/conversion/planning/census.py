@@ -13,19 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_tfrecord.conversion.planning.survey import Hashes, HashSketch, file_hash
-from beam_tfrecord.core.account import (
-    AS_IMAGE,
-    AS_LABELS,
-    FILES,
-    NO_ACCOUNT,
-    UNNAMED_IMAGE,
-    Account,
-    AccountBuilder,
-    Decision,
-)
+from beam_tfrecord.core.account import AS_IMAGE, NO_ACCOUNT, Account, AccountBuilder, Decision
 from beam_tfrecord.manifests.base import FileInfo, Source
-from beam_tfrecord.manifests.filenames import is_image_name, junk_part
-from beam_tfrecord.manifests.unused import own_outputs, reason_unused, stem_of
+from beam_tfrecord.manifests.leftovers import Reads, tell_files
+from beam_tfrecord.manifests.own_outputs import LEFT_OUT
 
 Walk = Callable[[str], Iterator[FileInfo]]
 FILES_PER_IMAGE = 20  # a folder with more files than this for each image that is named, and SPARE more, is not listed
@@ -57,26 +48,16 @@ def take_census(
         for texts in ([info.uri for info in files], [info.uri.removeprefix(below) for info in files])
     ]
     own, elsewhere = (_any_of(hashes, sketch) for sketch in (used.hashes, others.hashes))
-    stems = {stem_of(path) for path, named in zip(paths, own, strict=True) if named}
-    label_suffix = source.details.get("label_suffix")
     told = AccountBuilder()
-    told.find(FILES, len(files))
-    outputs = own_outputs(paths)
-    for path, info, is_own, is_others in zip(paths, files, own, elsewhere, strict=True):
-        if is_own:
-            told.use(FILES, AS_IMAGE)
-        elif info.uri == source.uri:
-            told.use(FILES, "manifest")
-        elif label_suffix and path.lower().endswith(label_suffix) and junk_part(path) is None:
-            told.use(FILES, AS_LABELS)
-        elif is_others or info.uri in manifests:
-            told.name(FILES, "of another input", path)
-        elif path.startswith(outputs):
-            told.name(FILES, "output of this tool", path)
-        elif is_image_name(path) and junk_part(path) is None:
-            told.name(FILES, UNNAMED_IMAGE, path)
-        else:
-            told.name(FILES, reason_unused(path, stems), path)
+    tell_files(
+        told,
+        source.census,
+        paths,
+        {path: AS_IMAGE for path, named in zip(paths, own, strict=True) if named},
+        {path for path, info, named in zip(paths, files, elsewhere, strict=True) if named or info.uri in manifests},
+        Reads.of(source.details, source.uri),
+        source.details.get(LEFT_OUT, ()),
+    )
     return told.account(), ()
 
 

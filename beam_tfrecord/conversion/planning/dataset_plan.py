@@ -19,6 +19,7 @@ from beam_tfrecord.conversion.planning.survey import Hashes, HashSketch, SizeSam
 from beam_tfrecord.core.splits import split_by_ratio, split_thresholds, stratified_counts
 from beam_tfrecord.errors import ConfigError, ManifestError, nearest
 from beam_tfrecord.manifests.base import Source
+from beam_tfrecord.manifests.nesting import stated_labels
 from beam_tfrecord.options.config import ConvertConfig, ShardConfig
 from beam_tfrecord.storage import public_uri
 
@@ -205,7 +206,7 @@ def plan_vocabulary(
         return Vocabulary(fixed, offset)
     stated = [source for source in sources if source.labels is not None]
     if stated:
-        names, ids = _stated_labels(stated)
+        names, ids = stated_labels(stated)
         further = sorted(set(survey.labels) - set(names))
         if keep_category_ids:
             if ids is None or further:
@@ -215,29 +216,6 @@ def plan_vocabulary(
     if keep_category_ids:
         raise ConfigError("--keep_category_ids needs an input that states ids of categories (COCO)")
     return Vocabulary(tuple(sorted(survey.labels)), offset)
-
-
-def _stated_labels(sources: Sequence[Source]) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
-    """Names in id order of all sources together, and their ids when all state them."""
-    first = sources[0]
-    if all((source.labels, source.category_ids) == (first.labels, first.category_ids) for source in sources):
-        return first.labels or (), first.category_ids
-    if any(source.category_ids is None for source in sources):
-        names = dict.fromkeys(name for source in sources for name in source.labels or ())
-        return tuple(names), None
-    name_of: dict[int, tuple[str, str]] = {}
-    for source in sources:
-        for number, name in zip(source.category_ids or (), source.labels or (), strict=True):
-            known, where = name_of.setdefault(number, (name, source.uri))
-            if known != name:
-                raise ManifestError(
-                    f"category {number} is {known!r} in {where} and {name!r} in {source.uri}: the inputs must agree"
-                )
-    ids = tuple(sorted(name_of))
-    names_in_order = tuple(name_of[number][0] for number in ids)
-    if len(set(names_in_order)) < len(ids):
-        raise ManifestError("the inputs give one category name several ids: they must agree")
-    return names_in_order, ids
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
-from beam_tfrecord.core.account import NO_ACCOUNT, Decision
+from beam_tfrecord.core.account import AS_IMAGE, AS_MASK, FILES, Account, AccountBuilder, Decision
 from beam_tfrecord.core.elements import Member, RejectedRow, Row
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.archives.files import ArchiveFiles
@@ -21,10 +21,12 @@ from beam_tfrecord.manifests.archives.members import shared_archives
 from beam_tfrecord.manifests.archives.streams import archive_kind
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import ARCHIVE_SUFFIXES, is_data_name, junk_part
-from beam_tfrecord.manifests.own_outputs import check_input, describe_beside, files_beside
+from beam_tfrecord.manifests.leftovers import Reads, tell_files
+from beam_tfrecord.manifests.nesting import from_plain, to_plain
+from beam_tfrecord.manifests.own_outputs import LEFT_OUT, check_input, describe_beside, files_beside
 from beam_tfrecord.manifests.registry import FORMATS, detect_format
 from beam_tfrecord.manifests.text.row_fields import rejected
-from beam_tfrecord.manifests.text.uri_text import scheme_of
+from beam_tfrecord.manifests.text.uri_text import scheme_of, with_slash
 from beam_tfrecord.options.config import ManifestConfig
 
 _NO_ARCHIVES = (".xlsx", ".docx", ".npz", ".jar", ".apk", ".whl")
@@ -67,7 +69,7 @@ class ArchiveFormat(ManifestFormat):
             inner.base,
             inner.labels,
             inner.category_ids,
-            {"inner": _plain(inner), "found": inner.details.get("found", inner.format)},
+            {"inner": to_plain(inner), "found": inner.details.get("found", inner.format)},
             account=inner.account,
             decisions=(Decision("format inside", inner.format, "what lies in the archive"), *inner.decisions),
             surprises=inner.surprises,
@@ -87,6 +89,8 @@ class ArchiveFormat(ManifestFormat):
         beside = files_beside(inner_files, inner)
         for item in FORMATS[inner.format].rows(beside, Piece(inner), inside_config(config)):
             yield placer.place(item) if isinstance(item, Row) else item
+        if not inner.details.get("counts_files", FORMATS[inner.format].counts_files):
+            yield placer.account()
 
 
 def inside_config(config: ManifestConfig) -> ManifestConfig:
@@ -94,13 +98,8 @@ def inside_config(config: ManifestConfig) -> ManifestConfig:
     return replace(config, format="auto")
 
 
-def _plain(source: Source) -> dict[str, Any]:
-    """A source as plain values; what it tells people stands in the source of the archive."""
-    return asdict(replace(source, account=NO_ACCOUNT, decisions=(), surprises=())) | {"account": NO_ACCOUNT}
-
-
 def _inner_source(details: Mapping[str, Any]) -> Source | None:
-    return Source(**details["inner"]) if "inner" in details else None
+    return from_plain(details["inner"]) if "inner" in details else None
 
 
 def _troubles(index: ArchiveIndex) -> Iterator[Item]:
@@ -130,6 +129,7 @@ class _Placer:
         self._inner = inner
         self._troubles = {listed.path: listed for listed in index.troubles}
         self._seen: Counter[str] = Counter()
+        self._used: dict[str, str] = {}  # members that rows name, and as what
 
     def place(self, row: Row) -> Row | RejectedRow:
         """The row with ``member`` (and ``mask_member``), or the reject for an image that cannot be read."""
@@ -138,6 +138,7 @@ class _Placer:
             fields["member"] = self._nested(fields["member"])
         elif "image" in fields:
             found = self._find(fields["image"], row.origin)
+            self._use(fields["image"], AS_IMAGE)
             if isinstance(found, RejectedRow):
                 return replace(found, source_rows=row.source_rows)
             if found is not None:
@@ -145,9 +146,11 @@ class _Placer:
         for mask in _MASKS:
             if fields.get(mask):
                 listed = self._files.find(self._files.join(self._inner.base, fields[mask]))
+                self._use(fields[mask], AS_MASK)
                 if listed is not None:
                     fields[f"{mask}_member"] = listed.member
         if isinstance(fields.get("panoptic"), Mapping):
+            self._use(str(fields["panoptic"].get("mask", "")), AS_MASK)
             listed = self._files.find(self._files.join(self._inner.base, str(fields["panoptic"].get("mask", ""))))
             if listed is not None:
                 fields["panoptic"] = {**fields["panoptic"], "member": listed.member}
@@ -161,6 +164,23 @@ class _Placer:
         if member.container is not None:  # the file is compressed once more
             container = replace(member.container, archive=outer.archive, path=outer.path, container=outer)
         return replace(member, archive=outer.archive, path=(*outer.path, *member.path), container=container)
+
+    def _use(self, path: str, use: str) -> None:
+        place = self._files.path_of(self._files.join(self._inner.base, path))
+        if place in self._index.members:
+            self._used.setdefault(place, use)
+
+    def account(self) -> Account:
+        """What became of the members, once all rows were placed."""
+        told = AccountBuilder()
+        left_out = [self._files.path_of(uri) or "" for uri in self._inner.details.get(LEFT_OUT, ())]  # told already
+        below = tuple(map(with_slash, left_out)) or ("\0",)
+        paths = sorted(path for path in self._index.members if not path.startswith(below))
+        tell_files(told, self._files.root, paths, self._used, (), Reads.of(self._inner.details, self._inner.uri))
+        for path, listed in self._troubles.items():
+            told.find(FILES)
+            told.name(FILES, f"cannot be read: {listed.code}", path)
+        return told.account()
 
     def _find(self, image: str, origin: str) -> Listed | RejectedRow | None:
         """The member that a row names; None for an image that lies elsewhere on purpose."""

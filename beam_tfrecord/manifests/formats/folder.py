@@ -9,26 +9,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from itertools import islice
 from typing import NamedTuple
 
-from beam_tfrecord.core.account import AS_IMAGE, FILES, JUNK, AccountBuilder, Decision
+from beam_tfrecord.core.account import AS_IMAGE, AS_MASK, FILES, JUNK, OF_NO_IMAGE, AccountBuilder, Decision
 from beam_tfrecord.core.elements import Row
-from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ManifestError
+from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import TABLE_SUFFIXES, JunkCounter, is_data_name, junk_part
+from beam_tfrecord.manifests.formats.folder_manifests import check_names_all, find_manifest
 from beam_tfrecord.manifests.layout import Folder, Layout, find_layout
-from beam_tfrecord.manifests.registry import FORMATS, detect_format, has_suffix, read_head
+from beam_tfrecord.manifests.mask_files import NO_MASKS, Masks, find_masks, is_mask_place, is_mask_stem
+from beam_tfrecord.manifests.registry import FORMATS, has_suffix, read_head
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.row_fields import rejected
-from beam_tfrecord.manifests.text.uri_text import has_glob, name_of, scheme_of, with_slash, without_slash
+from beam_tfrecord.manifests.text.uri_text import has_glob, name_of, with_slash, without_slash
 from beam_tfrecord.manifests.unused import reason_unused, stem_of
 from beam_tfrecord.options.config import ManifestConfig
 
 _MANIFEST_SUFFIXES = (*TABLE_SUFFIXES, ".json")
 _MOST_MANIFESTS = 20  # of a folder, that are looked into
-_ROWS_TRIED = 5
 _LABEL_SUFFIXES = (".xml", ".json", ".txt")
 
 
@@ -43,6 +42,9 @@ class FolderFormat(ManifestFormat):
         if not files.is_folder(uri):
             raise ManifestError(f"{uri} " + ("is a file, not a folder" if files.is_file(uri) else "does not exist"))
         seen = _look(files, uri)
+        masks = _masks_in(files, uri) if seen.may_have_masks else NO_MASKS
+        if masks.paths:
+            seen = seen._replace(images=_counts_without(files, uri, masks))
         layout: Layout | None = None
         unclear: ManifestError | None = None
         if seen.images:
@@ -53,20 +55,31 @@ class FolderFormat(ManifestFormat):
         found, surprises = _labels_beside(files, uri, seen, split, config)
         if found is not None:
             return found
+        documents = [path for path in seen.manifests if has_suffix(path.lower(), (".json",))]
+        found = _manifest(files, uri, seen, documents, split, config)
+        if found is not None and _is_coco(found):  # which tells more than the names of folders
+            return found
         # The names of several folders are labels; that of a single one may be anything.
         if layout is not None and (layout.class_count(seen.images) > 1 or config.label_pattern is not None):
-            return self._source(uri, split, layout, seen, surprises)
-        found = _manifest(files, uri, seen.manifests, split, config)
+            return self._source(uri, split, layout, seen, masks, surprises)
+        found = _manifest(files, uri, seen, seen.manifests, split, config)
         if found is not None and unclear is not None:
-            _check_names_all(files, found, config, seen, unclear)
+            spare = {with_slash(uri) + path for path in masks.paths}
+            check_names_all(files, found, config, sum(seen.images.values()) + len(spare), spare, unclear)
         if found is not None:
             return found
         if layout is None:
             raise unclear or ManifestError(_no_images(uri, seen.manifests))
-        return self._source(uri, split, layout, seen, surprises)
+        return self._source(uri, split, layout, seen, masks, surprises)
 
     def _source(
-        self, uri: str, split: str | None, layout: Layout, seen: _Seen, surprises: tuple[tuple[str, str], ...]
+        self,
+        uri: str,
+        split: str | None,
+        layout: Layout,
+        seen: _Seen,
+        masks: Masks,
+        surprises: tuple[tuple[str, str], ...],
     ) -> Source:
         only_data = sorted("/".join(folder) for folder in seen.data - seen.images.keys() if layout.fits(folder))
         told = AccountBuilder()
@@ -74,11 +87,24 @@ class FolderFormat(ManifestFormat):
         decided = [Decision("layout", str(layout), "the folders of the images and their names")]
         if layout.has_splits and split is None:
             decided.append(Decision("split", "the name of a folder", "each of these folders is called like a split"))
+        if masks.fields:
+            value = ", ".join(
+                f"{field} {min(own[field] for own in masks.of_image.values() if field in own)} ..."
+                for field in masks.fields
+            )
+            decided.append(
+                Decision("masks", value, "they are called like images, in folders called like those of masks")
+            )
+        if masks.further:
+            told_more = f"{len(masks.further):,} masks of images that have one already (such as {min(masks.further)})"
+            surprises = (*surprises, ("labels_not_read", f"{told_more}: not read; --mask_column of a table names one"))
         details = {
             "layout": layout.to_details(),
             "found": str(layout),
             "only_data": only_data,
             "has_data": bool(seen.data),
+            "mask_fields": list(masks.fields),
+            "has_masks": bool(masks.paths),
         }
         return Source(
             uri,
@@ -97,8 +123,11 @@ class FolderFormat(ManifestFormat):
         start = len(with_slash(uri))
         junk, told = JunkCounter(), AccountBuilder()
         rows = 0
+        mask_fields = details["mask_fields"]
         place: _Place | None = None
         with readable(uri):
+            masks = _masks_in(files, uri) if details["has_masks"] else NO_MASKS
+            mask_paths = masks.paths
             data_stems = _data_stems(files, uri) if details["has_data"] else frozenset()
             image_stems: set[str] = set()  # of those names only that a text has as well
             unused: list[str] = []
@@ -112,6 +141,14 @@ class FolderFormat(ManifestFormat):
                 folder = path[: max(path.rfind("/"), 0)]
                 if place is None or place.folder != folder:
                     place = _place_of(folder, layout, only_data)
+                if path in mask_paths:
+                    if path in masks.alone:
+                        told.name(FILES, f"mask that {OF_NO_IMAGE}", path)
+                    elif path in masks.further:
+                        told.name(FILES, "further mask of an image", path)
+                    else:
+                        told.use(FILES, AS_MASK)
+                    continue
                 if not place.holds_rows and is_data_name(path):
                     junk.add(path)
                     unused.append(path)
@@ -122,13 +159,37 @@ class FolderFormat(ManifestFormat):
                 if place.fault:
                     yield rejected(info.uri, "bad_row", place.fault, path)
                 else:
-                    yield Row(info.uri, {"image": path, **place.fields})
+                    own = masks.of_image.get(path, {})
+                    found = {field: with_slash(uri) + own[field] if field in own else "" for field in mask_fields}
+                    yield Row(info.uri, {"image": path, **place.fields, **found})
         told.use(FILES, AS_IMAGE, rows)
         for path in unused:
             told.name(FILES, reason_unused(path, image_stems), path)
         yield told.account()
         if len(junk):
             yield Ignored(len(junk))
+
+
+def _paths_in(files: Files, uri: str) -> list[str]:
+    """The files below a folder, without junk."""
+    start = len(with_slash(uri))
+    paths = (info.uri[start:] for info in files.walk(uri))
+    return [path for path in paths if junk_part(path) is None]
+
+
+def _masks_in(files: Files, uri: str) -> Masks:
+    return find_masks(_paths_in(files, uri))
+
+
+def _counts_without(files: Files, uri: str, masks: Masks) -> dict[Folder, int]:
+    """The number of images by folder, without masks."""
+    counts: dict[Folder, int] = {}
+    mask_paths = masks.paths
+    for path in _paths_in(files, uri):
+        if path not in mask_paths and not is_data_name(path):
+            folder = tuple(path.split("/")[:-1])
+            counts[folder] = counts.get(folder, 0) + 1
+    return counts
 
 
 def _data_stems(files: Files, uri: str) -> frozenset[str]:
@@ -143,7 +204,7 @@ class _Seen(NamedTuple):
 
     images: number of images by the folders they lie in. data: folders that texts and the like lie in. manifests: the
     first files that may be some, by relative path. num_files: all files, whatever they are. label_files: the first
-    files that may hold the labels of one image, by ending.
+    files that may hold the labels of one image, by ending. may_have_masks: images lie there that are called so.
     """
 
     images: dict[Folder, int]
@@ -151,6 +212,7 @@ class _Seen(NamedTuple):
     manifests: list[str]
     num_files: int
     label_files: dict[str, list[str]]
+    may_have_masks: bool = False
 
 
 class _Place(NamedTuple):
@@ -189,8 +251,9 @@ def _is_text(name: str) -> bool:
 def _look(files: Files, uri: str) -> _Seen:
     images: dict[Folder, int] = {}
     data: set[Folder] = set()
-    manifests: list[str] = []
+    manifests: dict[bool, list[str]] = {}  # by whether they are documents, of which each image may have one
     label_files: dict[str, list[str]] = {suffix: [] for suffix in _LABEL_SUFFIXES}
+    may_have_masks = is_of_masks = False
     count = 0
     start = len(with_slash(uri))
     last: str | None = None
@@ -204,16 +267,20 @@ def _look(files: Files, uri: str) -> _Seen:
             above = path[: path.rfind("/") + 1]
             if above != last:
                 last, folder = above, tuple(above.split("/")[:-1])
+                is_of_masks = is_mask_place(folder)
             if not is_data_name(path):
+                may_have_masks = may_have_masks or is_of_masks or is_mask_stem(path)
                 images[folder] = images.get(folder, 0) + 1
                 continue
             data.add(folder)
-            if len(manifests) < _MOST_MANIFESTS and has_suffix(path.lower(), _MANIFEST_SUFFIXES):
-                manifests.append(path)
+            kind = next((one for one in _MANIFEST_SUFFIXES if has_suffix(path.lower(), (one,))), "")
+            if kind and len(manifests.setdefault(kind == ".json", [])) < _MOST_MANIFESTS:
+                manifests[kind == ".json"].append(path)
             suffix = path[path.rfind(".") :].lower()
             if suffix in label_files and len(label_files[suffix]) < _MOST_MANIFESTS:
                 label_files[suffix].append(path)
-    return _Seen(images, data, manifests, count, label_files)
+    candidates = sorted(path for paths in manifests.values() for path in paths)
+    return _Seen(images, data, candidates, count, label_files, may_have_masks)
 
 
 def _labels_beside(
@@ -250,64 +317,18 @@ def _format_of(files: Files, uri: str, suffix: str, paths: list[str]) -> Manifes
     return None
 
 
-def _manifest(files: Files, folder: str, paths: list[str], split: str | None, config: ManifestConfig) -> Source | None:
-    """The source of the only file at the top that names images of this folder; None when there is none.
-
-    Raises ManifestError when there are several.
-    """
-    if config.format != "auto" or not paths or len(paths) == _MOST_MANIFESTS:
+def _manifest(
+    files: Files, uri: str, seen: _Seen, paths: list[str], split: str | None, config: ManifestConfig
+) -> Source | None:
+    """The source of the manifests of the folder, when it holds images or none are looked for."""
+    if config.format != "auto":
         return None
-    depth = min(path.count("/") for path in paths)
-    sources = {}
-    for path in paths:
-        if path.count("/") == depth:
-            source = _try_manifest(files, with_slash(folder) + path, split, config)
-            if source is not None:
-                sources[path] = source
-    if len(sources) > 1:
-        raise ManifestError(
-            f"{folder} holds several manifests of its images ({', '.join(sources)}): give each as an --input of its "
-            f"own, such as --input train={with_slash(folder)}{next(iter(sources))}, or --format folder to use none"
-        )
-    for path, source in sources.items():
-        return dataclasses.replace(
-            source, details={**source.details, "found": f"manifest {path} in the folder {folder}"}
-        )
-    return None
+    return find_manifest(files, uri, paths, {"/".join(folder) for folder in seen.images}, split, config)
 
 
-def _check_names_all(files: Files, source: Source, config: ManifestConfig, seen: _Seen, unclear: ManifestError) -> None:
-    """Where the folders make no layout, a manifest stands for the collection only if it names every image of it."""
-    total = sum(seen.images.values())
-    named: set[str] = set()
-    for item in FORMATS[source.format].rows(files, Piece(source), config):
-        if not isinstance(item, Row):
-            continue
-        for place in ("image", "mask", "instance_mask"):
-            if item.fields.get(place):
-                with suppress(ValueError):  # of join, for a path that leads out of a bucket
-                    named.add(files.join(source.base, item.fields[place]))
-    if len(named) < total:
-        raise ManifestError(
-            f"{unclear}. There is a manifest as well, {source.uri}, which names {len(named):,} of the {total:,} "
-            f"images: give it as --input to convert just these"
-        )
-
-
-def _try_manifest(files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source | None:
-    """The source of a manifest when one of its first rows names an image that is there."""
-    try:
-        manifest = FORMATS[detect_format(files, uri)]
-        source = manifest.describe(files, uri, split, config)
-        for item in islice(manifest.rows(files, Piece(source), config), _ROWS_TRIED):
-            image = item.fields.get("image") if isinstance(item, Row) else None
-            if image and (scheme_of(image) or files.is_file(files.join(source.base, image))):
-                return source
-    except AmbiguousManifestError:
-        raise
-    except (ManifestError, ConfigError, ValueError):  # of join, for a path that leads out of a bucket
-        return None
-    return None
+def _is_coco(source: Source) -> bool:
+    parts = source.details.get("parts", ())
+    return source.format == "coco" or any(part["format"] == "coco" for part in parts)
 
 
 def _no_images(uri: str, manifests: list[str]) -> str:

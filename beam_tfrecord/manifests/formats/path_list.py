@@ -23,6 +23,7 @@ from beam_tfrecord.manifests.box_cells import FOUR
 from beam_tfrecord.manifests.box_reading import BoxReading
 from beam_tfrecord.manifests.filenames import IMAGE_SUFFIXES, is_image_name
 from beam_tfrecord.manifests.gathering import gather_by_image
+from beam_tfrecord.manifests.siblings import label_path
 from beam_tfrecord.manifests.text.box_columns import FORMS, XYXY, BoxColumns
 from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES
 from beam_tfrecord.manifests.text.line_pieces import text_pieces
@@ -208,8 +209,6 @@ def _mxnet_fields(line: str, labels: str, origin: str) -> dict[str, Any]:
 
 def _check_no_label_files(files: Files, uri: str, base: str, lines: Sequence[str]) -> None:
     """Raises AmbiguousManifestError when images of a list without labels have label files, as darknet's train.txt."""
-    from beam_tfrecord.manifests.formats.yolo import label_path
-
     for line in lines[:_LOOKED_FOR]:
         try:
             place = label_path(files.join(base, line))

@@ -22,6 +22,7 @@ from beam_tfrecord.manifests.beside import find_splits, split_in
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.formats.voc_xml import fields_of_xml
 from beam_tfrecord.manifests.layout import Layout
+from beam_tfrecord.manifests.leftovers import Reads
 from beam_tfrecord.manifests.siblings import (
     ImageFinder,
     in_parallel,
@@ -106,7 +107,7 @@ class VocFormat(ManifestFormat):
                 "layout": asdict(layout),
                 "splits": splits.to_details() if splits is not None else None,
                 "paired": sum(finder.find("", without_suffix(path)) is not None for path in items),
-                "label_suffix": ".xml" if layout.annotations and not layout.only else "",
+                **_reads(files, layout, uri).to_details(),
             },
             account=told.account(),
             decisions=tuple(decided),
@@ -140,6 +141,14 @@ class VocFormat(ManifestFormat):
             told.use(_kind_of_items(layout), "read")
             yield row
         yield told.account()
+
+
+def _reads(files: Files, layout: _Layout, uri: str) -> Reads:
+    """The files that are read beside the images: annotations, lists of splits, a list or an XML file that was named."""
+    if layout.only:
+        return Reads((layout.only,), layout.annotations, "" if layout.only.lower().endswith(".xml") else ".xml")
+    lists = [files.join(layout.lists, f"{name}.txt") for name in _list_names(files, layout)]
+    return Reads(lists, layout.annotations, ".xml" if layout.annotations else "")
 
 
 def _kind_of_items(layout: _Layout) -> str:
@@ -281,6 +290,15 @@ def _items(files: Files, layout: _Layout) -> tuple[list[str], int]:
     return paths + listed, ignored
 
 
+def _list_names(files: Files, layout: _Layout) -> list[str]:
+    """The lists of splits that are read, without their ending."""
+    there = set(files.list_folder(layout.lists)) if layout.lists else set()
+    names = [name for name in _SPLIT_LISTS if f"{name}.txt" in there]
+    if "trainval.txt" in there and not {"train", "val"} & set(names):
+        names.append("trainval")
+    return names
+
+
 def _stems_of_list(files: Files, uri: str, encoding: str) -> list[str]:
     """The stems of a list; the flag behind a stem, such as the -1 of ``cat_train.txt``, is no part of it."""
     lines = (line.strip() for line in read_lines(files, uri, encoding))
@@ -293,14 +311,8 @@ def _split_lists(files: Files, layout: _Layout) -> dict[str, str]:
 
     trainval.txt counts where train and val are not told apart.
     """
-    if not layout.lists:
-        return {}
-    there = set(files.list_folder(layout.lists))
-    names = [name for name in _SPLIT_LISTS if f"{name}.txt" in there]
-    if "trainval.txt" in there and not {"train", "val"} & set(names):
-        names.append("trainval")
     found: dict[str, str] = {}
-    for name in names:
+    for name in _list_names(files, layout):
         for stem in _stems_of_list(files, files.join(layout.lists, f"{name}.txt"), layout.encoding):
             found.setdefault(stem, name)
     return found

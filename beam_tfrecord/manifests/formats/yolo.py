@@ -36,7 +36,8 @@ from beam_tfrecord.manifests.formats.yolo_darknet import find_data_file, leading
 from beam_tfrecord.manifests.formats.yolo_labels import LabelForm, decide_lines, parse_labels
 from beam_tfrecord.manifests.formats.yolo_yaml import YoloData, find_yaml, read_names_file, read_yaml
 from beam_tfrecord.manifests.layout import IMAGE_FOLDERS
-from beam_tfrecord.manifests.siblings import in_parallel, items_of, parent, pieces_of, relative_files, without_suffix
+from beam_tfrecord.manifests.leftovers import Reads
+from beam_tfrecord.manifests.siblings import in_parallel, items_of, label_path, parent, pieces_of, relative_files
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.lines import read_lines
 from beam_tfrecord.manifests.text.row_fields import rejected
@@ -99,6 +100,8 @@ class YoloFormat(ManifestFormat):
                 "encoding": config.encoding,
                 "lines": config.yolo_lines,
                 "in_pixels": config.box_units == "pixels",
+                "counts_files": tree != "",
+                **Reads(data.manifests, beside_images=True).to_details(),
             }
             ids = sorted(data.names)
             source = Source(
@@ -184,15 +187,6 @@ def _try_read(files: Files, uri: str) -> bytes:
         return _read(files, uri) or b""
     except RowError:  # told when the row is read
         return b""
-
-
-def label_path(image: str) -> str:
-    """Where the label file of an image is."""
-    folders = without_suffix(image).split("/")
-    places = [place for place, name in enumerate(folders[:-1]) if name == "images"]
-    if places:
-        folders[places[-1]] = "labels"
-    return "/".join(folders) + ".txt"
 
 
 def _read(files: Files, uri: str) -> bytes | None:
@@ -318,6 +312,8 @@ def _pictures(files: Files, source: Source) -> tuple[list[_Picture], int]:
         labels = {uri: path for _, uri in found if (path := label_path(uri)[start:]) in known}
         return [_Picture(split, _below(base, uri), _under(tree, labels.get(uri))) for split, uri in found], junk
     pairs = pair_files(there, _is_label, source.uri)
+    known = frozenset(pairs.images)
+    found = [(split, uri) for split, uri in found if uri[start:] in known]  # masks left out
     splits = find_splits([uri[start:] for _, uri in found], source.uri)
     return [
         _Picture(

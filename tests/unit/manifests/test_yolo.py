@@ -10,7 +10,8 @@ from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests import siblings
 from beam_tfrecord.manifests.base import Ignored
-from beam_tfrecord.manifests.formats.yolo import YoloFormat, label_path
+from beam_tfrecord.manifests.formats.yolo import YoloFormat
+from beam_tfrecord.manifests.siblings import label_path
 from tests.annotation_tools import fields_by_image, parse, read_items, rejects, write
 from tests.local_files import LocalFiles
 

@@ -1,0 +1,151 @@
+"""The manifests that a folder of images is read by: one, or one for each split."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import groupby, islice
+
+from beam_tfrecord.core.account import Decision
+from beam_tfrecord.core.elements import Row
+from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ManifestError
+from beam_tfrecord.manifests.base import Files, Piece, Source
+from beam_tfrecord.manifests.formats.several import join_sources
+from beam_tfrecord.manifests.registry import FORMATS, detect_format
+from beam_tfrecord.manifests.siblings import parent
+from beam_tfrecord.manifests.split_names import is_split_folder
+from beam_tfrecord.manifests.text.uri_text import name_of, scheme_of, with_slash
+from beam_tfrecord.options.config import ManifestConfig
+
+_ROWS_TRIED = 5
+_MOST_FOLDERS = 50  # that are tried as the place of the images of a manifest
+
+
+def find_manifest(
+    files: Files,
+    folder: str,
+    paths: Sequence[str],
+    image_folders: Collection[str],
+    split: str | None,
+    config: ManifestConfig,
+) -> Source | None:
+    """The source of the manifests, the nearest to the top, that name images of a folder; None when there are none.
+
+    paths: files that may be manifests, below the folder. image_folders: those that images lie in. Raises ManifestError
+    when there are several, and not one for each split.
+    """
+    found: dict[str, Source] = {}
+    for _, group in groupby(sorted(paths, key=_depth), _depth):
+        for path in group:
+            source = _try_manifest(files, folder, path, image_folders, split, config)
+            if source is not None:
+                found[path] = source
+        if found:
+            break
+    if len(found) > 1:
+        return _of_splits(folder, found, split)
+    return next(iter(found.values()), None)
+
+
+def _depth(path: str) -> int:
+    return path.count("/")
+
+
+def _of_splits(folder: str, found: Mapping[str, Source], split: str | None) -> Source:
+    """The source of a manifest for each split. Raises ManifestError when they are not."""
+    by_folder = [_one_split(path.split("/")[:-1]) for path in found]
+    if _are_different(by_folder):
+        return join_sources(folder, dict(zip(by_folder, found.values(), strict=True)), split, "the names of folders")
+    by_name = [_one_split(re.findall("[a-z]+", name_of(path).lower())) for path in found]
+    if _are_different(by_name) and len({source.base for source in found.values()}) == len(found):
+        return join_sources(folder, dict(zip(by_name, found.values(), strict=True)), split, "the names of the files")
+    named = zip(by_name if _are_different(by_name) else [""] * len(found), found.values(), strict=True)
+    inputs = [f"--input {name}{'=' * bool(name)}{source.uri}" for name, source in named]
+    if all(parent(source.uri) == source.base for source in found.values()):
+        cure = f"give each as an --input of its own, such as {' '.join(inputs)}"
+    else:
+        places = (f"{given} --images {source.base}" for given, source in zip(inputs, found.values(), strict=True))
+        cure = f"convert those that are wanted, such as {'; '.join(places)}"
+    raise ManifestError(
+        f"{folder} holds several manifests of its images ({', '.join(found)}): {cure}; or --format folder to use none"
+    )
+
+
+def _one_split(words: Iterable[str]) -> str:
+    """The only one of some words that is the name of a split, in lower case; '' when there is none or several."""
+    found = [word.lower() for word in words if is_split_folder(word)]
+    return found[0] if len(found) == 1 else ""
+
+
+def _are_different(splits: Sequence[str]) -> bool:
+    return all(splits) and len(set(splits)) == len(splits)
+
+
+def _try_manifest(
+    files: Files,
+    folder: str,
+    path: str,
+    image_folders: Collection[str],
+    split: str | None,
+    config: ManifestConfig,
+) -> Source | None:
+    """The source of a manifest whose first rows name images that are there."""
+    uri = with_slash(folder) + path
+    try:
+        manifest = FORMATS[detect_format(files, uri)]
+        source = manifest.describe(files, uri, split, config)
+        items = list(islice(manifest.rows(files, Piece(source), config), _ROWS_TRIED))
+    except AmbiguousManifestError:
+        raise
+    except (ManifestError, ConfigError):
+        return None
+    images = [str(item.fields["image"]) for item in items if isinstance(item, Row) and item.fields.get("image")]
+    found = f"manifest {path} in the folder {folder}"
+    if any(scheme_of(image) or _is_there(files, source.base, image) for image in images):
+        return dataclasses.replace(source, details={**source.details, "found": found})
+    if config.images is not None or not images:
+        return None
+    bases = [files.join(folder, below) if below else folder for below in sorted(image_folders)[:_MOST_FOLDERS]]
+    fitting = [base for base in bases if all(_is_there(files, base, image) for image in images)]
+    if len(fitting) != 1:
+        return None
+    (base,) = fitting
+    source = manifest.describe(files, uri, split, dataclasses.replace(config, images=base))
+    told = Decision("images", base, "the first images that the manifest names lie there")
+    return dataclasses.replace(source, details={**source.details, "found": found}, decisions=(told, *source.decisions))
+
+
+def _is_there(files: Files, base: str, image: str) -> bool:
+    with suppress(ValueError):  # of join, for a path that leads out of a bucket
+        return files.is_file(files.join(base, image.replace("\\", "/")))
+    return False
+
+
+def check_names_all(
+    files: Files,
+    source: Source,
+    config: ManifestConfig,
+    total: int,
+    masks: Collection[str],
+    unclear: ManifestError,
+) -> None:
+    """Where the folders make no layout, a manifest stands for the collection only if it names every image of it.
+
+    total: number of images. masks: uris of those that are masks of others, which it need not name.
+    Raises ManifestError that tells of both.
+    """
+    named: set[str] = set()
+    for item in FORMATS[source.format].rows(files, Piece(source), config):
+        if not isinstance(item, Row):
+            continue
+        for place in ("image", "mask", "instance_mask"):
+            if item.fields.get(place):
+                with suppress(ValueError):  # of join, for a path that leads out of a bucket
+                    named.add(files.join(source.base, item.fields[place]))
+    if len(named.union(masks)) < total:
+        raise ManifestError(
+            f"{unclear}. There is a manifest as well, {source.uri}, which names {len(named):,} of the {total:,} "
+            f"images: give it as --input to convert just these"
+        )

@@ -1,0 +1,99 @@
+"""A folder that is read by several manifests, one for each split: ``train/_annotations.coco.json``, ``valid/...``.
+
+Each is read by its own format. The images of all have their paths below the folder, and where a manifest gives them ids
+(COCO counts anew in each file), the name of its split stands in front: ``train/17``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from beam_tfrecord.core.account import Decision, merge_accounts
+from beam_tfrecord.core.elements import RejectedRow, Row
+from beam_tfrecord.errors import ConfigError
+from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.leftovers import Reads
+from beam_tfrecord.manifests.nesting import from_plain, stated_labels, to_plain
+from beam_tfrecord.manifests.registry import FORMATS
+from beam_tfrecord.manifests.text.uri_text import with_slash
+from beam_tfrecord.options.config import ManifestConfig
+
+
+def join_sources(folder: str, parts: Mapping[str, Source], split: str | None, why: str) -> Source:
+    """One source of several manifests.
+
+    folder: holds all of their images. parts: by the split that each is of. split: named by the user for all of them.
+    why: where the names of the splits come from. Raises ManifestError where the manifests state classes that
+    contradict each other.
+    """
+    sources = list(parts.values())
+    labels, ids = None, None
+    if all(source.labels is not None for source in sources):
+        labels, ids = stated_labels(sources)
+    own = [replace(source, split=name) for name, source in parts.items()]
+    told = "; ".join(f"{name}: {source.uri.removeprefix(with_slash(folder))}" for name, source in parts.items())
+    decisions = [Decision("manifests", told, "each names images of the folder")]
+    if split is None:
+        decisions.append(Decision("split", ", ".join(parts), why))
+    return Source(
+        folder,
+        SeveralFormat.name,
+        split,
+        folder,
+        labels,
+        ids,
+        {"parts": [to_plain(source) for source in own], **Reads([source.uri for source in sources]).to_details()},
+        account=merge_accounts(source.account for source in sources),
+        decisions=(*decisions, *dict.fromkeys(decided for source in sources for decided in source.decisions)),
+        surprises=tuple(surprise for source in sources for surprise in source.surprises),
+    )
+
+
+class SeveralFormat(ManifestFormat):
+    """Made by :func:`join_sources`, of what a folder turns out to hold."""
+
+    name = "manifests"
+
+    def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
+        raise ConfigError(f"{uri}: give the folder with --format auto, or each manifest as an --input of its own")
+
+    def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
+        for number in range(len(source.details["parts"])):
+            yield Piece(source, number, number + 1)
+
+    def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
+        parts: Sequence[Mapping[str, Any]] = piece.source.details["parts"]
+        for part in map(from_plain, parts[piece.start :] if piece.end < 0 else parts[piece.start : piece.end]):
+            placer = _Placer(files, with_slash(piece.source.base), part)
+            for item in FORMATS[part.format].rows(files, Piece(part), config):
+                yield placer.place(item, keeps_ids=config.id_column is not None)
+
+
+class _Placer:
+    """Gives the rows of one manifest the paths that their images have below the whole folder."""
+
+    def __init__(self, files: Files, folder: str, part: Source) -> None:
+        self._files, self._folder, self._part = files, folder, part
+
+    def place(self, item: Item, keeps_ids: bool) -> Item:
+        if isinstance(item, RejectedRow):
+            finding = item.finding
+            return replace(item, finding=replace(finding, uri=self._path(finding.uri))) if finding.uri else item
+        if not isinstance(item, Row):
+            return item
+        fields = {**item.fields}
+        if fields.get("image"):
+            fields["image"] = self._path(str(fields["image"]))
+        if fields.get("id") and not keeps_ids:
+            fields["id"] = f"{self._part.split}/{fields['id']}"
+        if not fields.get("split"):
+            fields["split"] = self._part.split
+        return item._replace(fields=fields)
+
+    def _path(self, image: str) -> str:
+        try:
+            return self._files.join(self._part.base, image).removeprefix(self._folder)
+        except ValueError:  # it leads out of a bucket, which is told when it is read
+            return image

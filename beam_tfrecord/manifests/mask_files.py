@@ -1,0 +1,126 @@
+"""Masks that lie in a tree of images: in a folder of their own (``images/x.jpg``, ``masks/x.png``), or beside their
+images as ``x_mask.png``.
+
+A name alone makes no mask: ``hats/1.jpg`` and ``masks/1.jpg`` are two classes. The files of a folder are masks where it
+is called like one of masks, or of labels, and at least half of them have an image of the same name where it would lie
+if the folders of either kind were not there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from beam_tfrecord.manifests.filenames import is_image_name
+from beam_tfrecord.manifests.layout import IMAGE_FOLDERS
+from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, without_suffix
+from beam_tfrecord.manifests.text.uri_text import name_of
+
+SEMANTIC, INSTANCE = "mask", "instance_mask"  # the canonical fields
+_MASK_FOLDERS = frozenset(
+    {
+        *("masks", "mask", "seg", "segs", "segmentation", "segmentations", "segmentationclass", "segmentationobject"),
+        *("semantic", "semantic_masks", "instance", "instances", "instance_masks", "ground_truth", "groundtruth"),
+        *("gts", "gt_masks", "trimaps", "labels_masks", "label_masks", "masks_png", "mask_png"),
+    }
+)
+_OF_BOTH = re.compile(r"(?P<rest>.+)[_ -](?P<kind>masks?|segmentations?|labels?|annotations?|gt|images?|imgs?)")
+_KINDS_OF_IMAGES = ("image", "images", "img", "imgs")
+_MASK_STEM = re.compile(r"(?P<rest>.+)[_ -](?:masks?|seg|segmentation|gt|labels?|groundtruth)", re.IGNORECASE)
+_INSTANCES = re.compile(r"instance|object", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Masks:
+    """Masks of a tree, all as paths. of_image: masks by canonical field, by image. alone: those of no image. further:
+    those of an image that has one already.
+    """
+
+    of_image: Mapping[str, Mapping[str, str]]
+    alone: frozenset[str] = frozenset()
+    further: frozenset[str] = frozenset()
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """All of them."""
+        return self.alone | self.further | {path for own in self.of_image.values() for path in own.values()}
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The canonical fields that any image has a mask for."""
+        return tuple(sorted({field for own in self.of_image.values() for field in own}))
+
+
+NO_MASKS = Masks({})
+
+
+def is_mask_place(folders: Sequence[str]) -> bool:
+    """Whether one of the folders above an image is called as those of masks are."""
+    return any(map(_is_mask_folder, folders))
+
+
+def is_mask_stem(path: str) -> bool:
+    """Whether an image is called as a mask beside its image is."""
+    return _MASK_STEM.fullmatch(without_suffix(name_of(path))) is not None
+
+
+def find_masks(paths: Sequence[str]) -> Masks:
+    """The masks among the files of a tree. paths: sorted, junk left out."""
+    images = [path for path in paths if is_image_name(path)]
+    in_folders: dict[str, list[str]] = {}
+    by_key: dict[str, list[str]] = {}
+    by_stem: dict[str, list[str]] = {}
+    for path in images:
+        folder = path[: max(path.rfind("/"), 0)]
+        if is_mask_place(folder.split("/")):
+            in_folders.setdefault(folder, []).append(path)
+        else:
+            by_key.setdefault(_key(path), []).append(path)
+            by_stem.setdefault(without_suffix(path), []).append(path)
+    owners: dict[str, list[str]] = {}
+    for group in in_folders.values():
+        found = {path: by_key.get(_key(path)) or by_key.get(_key(path, is_mask=True), []) for path in group}
+        if 2 * sum(map(bool, found.values())) >= len(group):
+            owners.update(found)
+    for path in images:  # a folder of classes may hold the mask of each image
+        told = _MASK_STEM.fullmatch(without_suffix(path))
+        if path not in owners and told is not None and told["rest"] in by_stem:
+            owners[path] = by_stem[told["rest"]]
+    return _sorted_out({path: [own for own in images if own not in owners] for path, images in owners.items()})
+
+
+def _sorted_out(owners: Mapping[str, Sequence[str]]) -> Masks:
+    of_image: dict[str, dict[str, str]] = {}
+    further = set()
+    for path, images in owners.items():
+        field = INSTANCE if _INSTANCES.search(path[: max(path.rfind("/"), 0)]) else SEMANTIC
+        for image in images:
+            if of_image.setdefault(image, {}).setdefault(field, path) != path:
+                further.add(path)
+    return Masks(of_image, frozenset(path for path, images in owners.items() if not images), frozenset(further))
+
+
+def _is_mask_folder(name: str) -> bool:
+    lower = name.lower()
+    if lower in _MASK_FOLDERS or lower in LABEL_FOLDERS:
+        return True
+    told = _OF_BOTH.fullmatch(lower)
+    return told is not None and told["kind"] not in _KINDS_OF_IMAGES
+
+
+def _key(path: str, is_mask: bool = False) -> str:
+    """What an image and its mask have in common."""
+    *folders, name = path.split("/")
+    stem = without_suffix(name)
+    told = _MASK_STEM.fullmatch(stem) if is_mask else None
+    return "/".join([*filter(None, map(_bare, folders)), told["rest"] if told else stem])
+
+
+def _bare(folder: str) -> str:
+    """What the name of a folder says beside that images or masks lie in it."""
+    lower = folder.lower()
+    if lower in IMAGE_FOLDERS or lower in LABEL_FOLDERS or lower in _MASK_FOLDERS:
+        return ""
+    told = _OF_BOTH.fullmatch(lower)
+    return told["rest"] if told else folder
