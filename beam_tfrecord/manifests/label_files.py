@@ -20,6 +20,7 @@ from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, P
 from beam_tfrecord.manifests.beside import find_splits, lies_among_labels, split_in
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.layout import Layout
+from beam_tfrecord.manifests.leftovers import Reads
 from beam_tfrecord.manifests.siblings import (
     ImageFinder,
     in_parallel,
@@ -120,7 +121,7 @@ class LabelFileFormat(ManifestFormat):
             details={
                 "layout": asdict(layout),
                 "paired": paired,
-                "label_suffix": self.suffix if layout.below else "",
+                **Reads([uri] if is_file else [], layout.labels, "" if is_file else self.suffix).to_details(),
                 "found": f"{self.name} label files",
             },
             account=told.account(),
