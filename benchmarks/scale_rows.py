@@ -20,7 +20,7 @@ import numpy as np
 from beam_tfrecord.conversion.job import Job, prepare_job
 from beam_tfrecord.conversion.planning.arranging import DuplicateRule, arrange
 from beam_tfrecord.conversion.planning.block_reading import BLOCK_ITEMS, Block, read_blocks
-from beam_tfrecord.conversion.planning.blocks import pack_block, unpack_block
+from beam_tfrecord.conversion.planning.blocks import pack_block, unpack_block, unpack_columns
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan, SplitPlan, plan_dataset
 from beam_tfrecord.conversion.planning.survey import merge_surveys
 from beam_tfrecord.options.config import ConvertConfig
@@ -128,11 +128,7 @@ def row_cost(kind: str, rows: int, shards: tuple[int, ...], folder: Path) -> Row
     for count in shards:
         wide = even_plan(plan, count, rows)
         started = time.process_time()
-        packed = [
-            pack_block(own)
-            for block in looked_at
-            for own in wide.place_all(unpack_block(block.packed), job.config).values()
-        ]
+        packed = [own for block in looked_at for _, own in wide.place_block(block.packed, job.config)]
         place_cpu[count] = (time.process_time() - started) / in_blocks
         shuffle[count] = sum(map(len, packed)) / in_blocks
         elements[count] = len(packed) / len(looked_at)
@@ -218,10 +214,10 @@ def run_rows(rows: int, shards: int, folder: Path) -> RowsRun:
                 packed = pickle.load(file)
             except EOFError:
                 break
-            for key, items in plan.place_all(unpack_block(packed), job.config).items():
-                sizes[key] += len(items)
+            for key, own in plan.place_block(packed, job.config):
+                sizes[key] += len(unpack_columns(own).order)
                 elements += 1
-                shuffle_bytes += len(pack_block(items))
+                shuffle_bytes += len(own)
     place_cpu = time.process_time() - started
     if sum(sizes.values()) != rows:
         raise ValueError(f"{sum(sizes.values())} of {rows} rows were placed")

@@ -151,8 +151,8 @@ def _convert(folder: Path, images: int, shards: int, data: bytes) -> tuple[Count
     with ThreadPoolExecutor(32) as pool:
         writer = ShardWriter(job.config, plan, storage, pool, 32, Progress())
         for block in blocks:
-            for (split, index), items in plan.place_all(unpack_block(block.packed), job.config).items():
-                infos.append(writer.write(split, index, items))
+            for (split, index), own in plan.place_block(block.packed, job.config):
+                infos.append(writer.write(split, index, unpack_block(own)))
     cpu = time.process_time() - started
     written = Counter(store.requests)
     store.requests.clear()

@@ -17,8 +17,6 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from pipelines.beam_signatures import remember_signatures
-
 GARBAGE_THRESHOLD = 20_000  # objects between two looks for cycles of them: records are freed without the collector
 OPTIONAL_OF_BEAM = (
     "IPython",
@@ -89,7 +87,6 @@ def import_beam_lean() -> None:
     with looking_uninstalled(OPTIONAL_OF_BEAM), collection_paused():
         for name in LOCAL_JOB:
             importlib.import_module(name)
-    remember_signatures()
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from pipelines.beam_signatures import remember_signatures
 from tests.samples import class_folders, write_files
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,12 +37,6 @@ hypothesis.settings.load_profile("suite")
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes are no names of tests: they can hold a time (gzip does), and then two workers collect different tests."""
     return f"{argname}-{len(val)}B" if isinstance(val, bytes) else None
-
-
-@pytest.fixture(autouse=True)
-def quick_beam() -> None:
-    """Conversions in the process of the tests start faster."""
-    remember_signatures()
 
 
 @pytest.fixture(scope="session")

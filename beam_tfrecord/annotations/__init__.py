@@ -45,6 +45,18 @@ def register_kind(kind: AnnotationKind[Any]) -> None:
     _KINDS[kind.name] = kind
 
 
+def kinds_for(fields: Iterable[str]) -> list[AnnotationKind[Any]]:
+    """The kinds that may have something to parse in a row with these canonical fields."""
+    names = frozenset(fields)
+    found = []
+    for kind in KINDS.values():
+        parsing = next(base for base in type(kind).__mro__ if "parse" in vars(base))
+        asked = vars(parsing).get("fields")  # those of a class that this one has its parse from say nothing otherwise
+        if asked is None or asked & names:
+            found.append(kind)
+    return found
+
+
 def feature_keys(
     preset: str, rename: Iterable[tuple[str, str]] = (), *, raw: bool = False, columns: Iterable[Column] = ()
 ) -> dict[str, str]:

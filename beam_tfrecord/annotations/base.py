@@ -121,12 +121,14 @@ class AnnotationKind(ABC, Generic[Value]):
 
     name: key in Entry.annotations and in :attr:`Schema.kinds`. own_keys: logical name -> feature key for names that the
     table of :mod:`beam_tfrecord.annotations.keys` does not have; the same under every preset. of_whole: in a sequence
-    it belongs to the sequence as a whole (its context), not to each frame.
+    it belongs to the sequence as a whole (its context), not to each frame. fields: the canonical
+    fields without which the :meth:`parse` of the same class gives None; None where it has to be asked.
     """
 
     name: str
     of_whole: bool = False
     own_keys: Mapping[str, str] = MappingProxyType({})
+    fields: frozenset[str] | None = None
 
     @abstractmethod
     def parse(self, fields: Mapping[str, Any], config: ConvertConfig, warn: Callable[[str, str], None]) -> Value | None:

@@ -43,6 +43,7 @@ class BoxesKind(AnnotationKind[Objects]):
     """
 
     name = "boxes"
+    fields = frozenset({"boxes"})
 
     def parse(
         self, fields: Mapping[str, Any], config: ConvertConfig, warn: Callable[[str, str], None]

@@ -25,6 +25,7 @@ class CaptionsKind(AnnotationKind[Captions]):
     """Texts to one list. In a SequenceExample each frame has its own; nothing else differs."""
 
     name = "captions"
+    fields = frozenset({"captions"})
 
     def parse(
         self, fields: Mapping[str, Any], config: ConvertConfig, warn: Callable[[str, str], None]

@@ -34,18 +34,21 @@ class LabelKind(AnnotationKind[Label]):
 
     name = "label"
     of_whole = True
+    fields = frozenset({"label"})
 
     def parse(self, fields: Mapping[str, Any], config: ConvertConfig, warn: Callable[[str, str], None]) -> Label | None:
         """Raises RowError: ``missing_label`` for a blank cell, ``bad_row`` for what cannot be a label."""
         if "label" not in fields:
             return None
         cell = fields["label"]
+        separator = config.manifest.label_separator
+        if type(cell) is str and separator is None and cell.isascii() and (name := cell.strip()):
+            return Label((name,))  # what nearly all cells are
         if not isinstance(cell, str) and hasattr(cell, "tolist"):  # numpy: an array of a Parquet list, or a scalar
             cell = cell.tolist()
         if isinstance(cell, list | tuple | set | frozenset):
             items = sorted(cell, key=str) if isinstance(cell, set | frozenset) else cell
             return Label(_distinct([_name(item) for item in items], warn), is_list=True)
-        separator = config.manifest.label_separator
         if is_blank(cell):
             raise RowError("missing_label", "the label is empty: fill the cell, or leave the row out")
         if separator is not None and isinstance(cell, str):

@@ -54,6 +54,7 @@ class PanopticKind(AnnotationKind[Panoptic]):
     """
 
     name = "panoptic"
+    fields = frozenset({"panoptic"})
 
     def parse(
         self, fields: Mapping[str, Any], config: ConvertConfig, warn: Callable[[str, str], None]

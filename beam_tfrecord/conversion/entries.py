@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from beam_tfrecord.annotations import KINDS
+from beam_tfrecord.annotations import KINDS, kinds_for
+from beam_tfrecord.annotations.base import AnnotationKind
 from beam_tfrecord.core.elements import Entry, Finding, Frame, Member, RejectedRow, Row
 from beam_tfrecord.core.public_text import is_utf8
 from beam_tfrecord.errors import ElementError, RowError
@@ -21,6 +22,7 @@ from beam_tfrecord.options.values import check_split_name
 
 STAGE = "parse"
 _LONGEST_PATH = 4096  # characters that are told of an image cell
+KEPT_NAMES = 1000  # sets of fields for which it is known what may be parsed
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class EntryParser:
     config: ConvertConfig
     join: Callable[[str, str], str]
     _pattern: re.Pattern[str] | None = field(init=False, repr=False)
+    _kinds: dict[tuple[str, ...], list[AnnotationKind[Any]]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         pattern = self.config.manifest.label_pattern
@@ -71,26 +74,35 @@ class EntryParser:
         if fields.get("boxes") is None:  # with objects, their kind tells them
             for code, message in fields.get("notes", ()):
                 warn(code, message)
+        names = tuple(fields)  # the same for all rows of a table
+        kinds = self._kinds.get(names)
+        if kinds is None:
+            kinds = kinds_for(names)
+            if len(self._kinds) < KEPT_NAMES:
+                self._kinds[names] = kinds
         annotations = {}
-        for name, kind in KINDS.items():
+        for kind in kinds:
             value = kind.parse(fields, self.config, warn)
             if value is not None:
-                annotations[name] = value
+                annotations[kind.name] = value
+        get = fields.get
+        group = get("group")
         return Entry(
-            id=self._id_of(fields, filename),
-            origin=row.origin,
-            uri=uri,
-            filename=filename,
-            split=self._split_of(fields),
-            group=_check_text(str(fields["group"]), "the group") if fields.get("group") not in (None, "") else None,
-            annotations=annotations,
-            member=fields.get("member"),
-            stated_size=fields.get("size"),
-            stated_frame=fields.get("frame"),
-            warnings=tuple(warnings),
-            source_rows=row.source_rows,
-            rank=fields.get("rank"),
-            kinds=tuple(fields.get("kinds", ())),
+            self._id_of(fields, filename),
+            row.origin,
+            uri,
+            filename,
+            self._split_of(fields),
+            None if group is None or group == "" else _check_text(str(group), "the group"),
+            annotations,
+            get("member"),
+            get("size"),
+            get("frame"),
+            (),  # of frames
+            tuple(warnings),
+            row.source_rows,
+            get("rank"),
+            tuple(get("kinds", ())),
         )
 
     def _framed(self, row: Row) -> Entry:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
-from typing import Any
+from importlib import resources
+from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord.conversion.writing.statistics import MIN_SAMPLES
 from beam_tfrecord.report import details, findings, images, overview
@@ -13,6 +15,9 @@ from beam_tfrecord.report.dataset import Dataset
 from beam_tfrecord.report.overlays import style_rules
 from beam_tfrecord.report.pictures import Pictures, box_styles
 from beam_tfrecord.report.text import clean, shorten
+
+if TYPE_CHECKING:
+    import jinja2
 
 TEMPLATE = "report.html.j2"
 
@@ -102,10 +107,28 @@ def _picture_groups(dataset: Dataset, pictures: Pictures) -> list[dict[str, Any]
     return groups
 
 
+def read_part(name: str) -> str:
+    """A file of the page, as text."""
+    return (resources.files("beam_tfrecord") / "templates" / name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def load_template(name: str) -> jinja2.Template:
+    """A template of the package; values are escaped, and one that is missing is an error."""
+    import jinja2  # slow to import
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(read_part),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name)
+
+
 def render_page(values: dict[str, Any]) -> bytes:
     """The page as UTF-8. Every value is escaped; the script is allowed by its hash, and nothing can be loaded."""
-    from beam_tfrecord.report.compiled_template import load_template, read_part  # Jinja is slow to import
-
     script = read_part("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     style = f"{style_rules()}\n{read_part('report.css')}"

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 import apache_beam as beam
 
 from beam_tfrecord.conversion.planning.block_reading import Block
-from beam_tfrecord.conversion.planning.blocks import pack_block, unpack_block
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan, plan_dataset
 from beam_tfrecord.conversion.planning.mask_depth import deep_kinds
 from beam_tfrecord.conversion.planning.survey import SKETCH_LIMIT, Survey, merge_surveys
@@ -106,8 +105,7 @@ class _PlaceEntries(beam.DoFn):
         self._config = config
 
     def process(self, block: Block, plan: DatasetPlan) -> Iterable[tuple[ShardKey, bytes]]:
-        for key, items in plan.place_all(unpack_block(block.packed), self._config).items():
-            yield key, pack_block(items)
+        yield from plan.place_block(block.packed, self._config)
 
 
 class PlaceEntries(beam.PTransform):

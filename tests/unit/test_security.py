@@ -86,7 +86,7 @@ def test_modules_are_imported_by_name_in_few_places() -> None:
 
 def test_templates_escape_what_they_are_given() -> None:
     made = [(named(path), call) for path in MODULES for name, call in calls(path) if name.endswith("Environment")]
-    assert [path for path, _ in made] == ["beam_tfrecord/report/compiled_template.py"]
+    assert [path for path, _ in made] == ["beam_tfrecord/report/page.py"]
     (escaping,) = [keyword.value for keyword in made[0][1].keywords if keyword.arg == "autoescape"]
     assert isinstance(escaping, ast.Constant)
     assert escaping.value is True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from beam_tfrecord.core.splits import HASH_RANGE, order_hash
 from beam_tfrecord.errors import ManifestError
 
 STAGE = "plan"
+_ORDER = operator.attrgetter("order")
 
 
 class Placed(NamedTuple):
@@ -51,12 +53,15 @@ def arrange(items: Iterable[BlockItem], split: str, rule: DuplicateRule) -> list
     Depends on ids and content only, not on the order of arrival. Raises ManifestError for a repeated id when the policy
     is ``fail``.
     """
-    ordered = sorted(items, key=lambda item: item.order)
+    ordered = sorted(items, key=_ORDER)
     if split == REJECTS:
         return [Placed(item.order, item.payload, item.source) for item in ordered]
     if not ordered:
         return []
-    span = (ordered[0].order, ordered[-1].order)
+    orders = [item.order for item in ordered]
+    if not rule.straddling and len(set(orders)) == len(orders):
+        return [Placed(item.order, item.payload, item.source) for item in ordered]
+    span = (orders[0], orders[-1])
     placed: list[Placed] = []
     for order, group in itertools.groupby(ordered, key=lambda item: item.order):
         same = list(group)

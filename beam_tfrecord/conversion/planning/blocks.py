@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from beam_tfrecord.annotations import KINDS
 from beam_tfrecord.core.elements import Entry, RejectedRow
@@ -17,6 +20,9 @@ from beam_tfrecord.core.elements import Entry, RejectedRow
 REJECTS = ""  # the split of rows that could not become entries: they are counted and told, and get no record
 _ANNOTATIONS = Entry._fields.index("annotations")
 _LEVEL = 1  # of zlib: rows of one manifest are much alike, more effort gains little
+
+
+Hashes = npt.NDArray[np.uint64]
 
 
 class BlockItem(NamedTuple):
@@ -62,11 +68,56 @@ def unpack_fields(payload: bytes) -> Entry | RejectedRow:
     return found if isinstance(found, RejectedRow) else Entry._make(found)
 
 
-def pack_block(items: Iterable[BlockItem]) -> bytes:
+class BlockColumns(NamedTuple):
+    """The items of a block, field by field; see :class:`BlockItem`. order, unit: uint64."""
+
+    order: Hashes
+    split: Sequence[str | None]
+    unit: Hashes
+    stratum: Sequence[str]
+    source: Sequence[int]
+    payload: Sequence[bytes]
+
+    def chosen(self, places: Sequence[int]) -> BlockColumns:
+        """The items at some places, in that order."""
+        order, split, unit, stratum, source, payload = self
+        return BlockColumns(
+            order[places],
+            [split[place] for place in places],
+            unit[places],
+            [stratum[place] for place in places],
+            [source[place] for place in places],
+            [payload[place] for place in places],
+        )
+
+
+def columns_of(items: Sequence[BlockItem]) -> BlockColumns:
+    """Items as columns."""
+    order, split, unit, stratum, source, payload = zip(*items, strict=True) if items else ((),) * len(BlockItem._fields)
+    return BlockColumns(np.array(order, np.uint64), split, np.array(unit, np.uint64), stratum, source, payload)
+
+
+def pack_block(items: Sequence[BlockItem]) -> bytes:
     """Items as one compressed block."""
-    return zlib.compress(pickle.dumps([tuple(item) for item in items], protocol=5), _LEVEL)
+    return pack_columns(columns_of(items))
+
+
+def pack_columns(columns: BlockColumns) -> bytes:
+    """Items in columns as one compressed block."""
+    order, split, unit, stratum, source, payload = columns
+    packed = (order.tobytes(), split, unit.tobytes() if unit.any() else b"", stratum, source, payload)
+    return zlib.compress(pickle.dumps(packed, protocol=5), _LEVEL)
+
+
+def unpack_columns(block: bytes) -> BlockColumns:
+    """The items of a block, in columns."""
+    order, split, unit, stratum, source, payload = pickle.loads(zlib.decompress(block))
+    orders = np.frombuffer(order, np.uint64)
+    units = np.frombuffer(unit, np.uint64) if unit else np.zeros(len(orders), np.uint64)
+    return BlockColumns(orders, split, units, stratum, source, payload)
 
 
 def unpack_block(block: bytes) -> Iterator[BlockItem]:
     """The items of a block, in their order."""
-    return map(BlockItem._make, pickle.loads(zlib.decompress(block)))
+    order, split, unit, stratum, source, payload = unpack_columns(block)
+    return map(BlockItem, order.tolist(), split, unit.tolist(), stratum, source, payload)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from beam_tfrecord.conversion.planning.survey import Hashes, HashSketch, file_hash
+from beam_tfrecord.conversion.planning.blocks import Hashes
+from beam_tfrecord.conversion.planning.survey import HashSketch, file_hash
 from beam_tfrecord.core.account import AS_IMAGE, NO_ACCOUNT, Account, AccountBuilder, Decision
 from beam_tfrecord.manifests.base import FileInfo, Source
 from beam_tfrecord.manifests.leftovers import Reads, tell_files

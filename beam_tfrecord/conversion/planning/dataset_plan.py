@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import statistics
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,9 +13,16 @@ import numpy as np
 from beam_tfrecord.annotations import KINDS, feature_keys
 from beam_tfrecord.annotations.base import Schema, Vocabulary
 from beam_tfrecord.conversion.planning.accounts import InputAccount, account_inputs, check_strict
-from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem
+from beam_tfrecord.conversion.planning.blocks import (
+    REJECTS,
+    BlockItem,
+    Hashes,
+    pack_columns,
+    unpack_block,
+    unpack_columns,
+)
 from beam_tfrecord.conversion.planning.census import Walk
-from beam_tfrecord.conversion.planning.survey import Hashes, HashSketch, SizeSample, Survey
+from beam_tfrecord.conversion.planning.survey import HashSketch, SizeSample, Survey
 from beam_tfrecord.core.splits import split_by_ratio, split_thresholds, stratified_counts
 from beam_tfrecord.errors import ConfigError, ManifestError, nearest
 from beam_tfrecord.manifests.base import Source
@@ -80,12 +87,20 @@ class DatasetPlan:
             split = split_by_ratio(ratios, self.strata[item.stratum], item.unit)
         return split, self.splits[split].shard_of(item.order)
 
-    def place_all(self, items: Iterable[BlockItem], config: ConvertConfig) -> dict[tuple[str, int], list[BlockItem]]:
-        """The items of each (split, shard), in their order."""
-        placed: dict[tuple[str, int], list[BlockItem]] = {}
-        for item in items:
-            placed.setdefault(self.place(item, config), []).append(item)
-        return placed
+    def place_block(self, block: bytes, config: ConvertConfig) -> Iterator[tuple[tuple[str, int], bytes]]:
+        """((split, shard), its items as a block) for each shard that items of a block belong to."""
+        columns = unpack_columns(block)
+        splits = columns.split
+        if None in splits:
+            splits = [self.place(item, config)[0] for item in unpack_block(block)]
+        for split in sorted({split for split in splits if split is not None}):
+            own = np.flatnonzero([name == split for name in splits])
+            ends = np.array(self.splits[split].boundaries, np.uint64)
+            shards = np.searchsorted(ends, columns.order[own], side="right")
+            by_shard = np.argsort(shards, kind="stable")
+            numbers, starts = np.unique(shards[by_shard], return_index=True)
+            for number, places in zip(numbers.tolist(), np.split(own[by_shard], starts[1:]), strict=True):
+                yield (split, number), pack_columns(columns.chosen(places.tolist()))
 
 
 def plan_dataset(

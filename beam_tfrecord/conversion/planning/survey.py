@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from beam_tfrecord.annotations import KINDS
-from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, pack_entry
+from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, Hashes, pack_entry
 from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder, Decision, merge_accounts
 from beam_tfrecord.core.elements import Entry, Finding, Member, RejectedRow
 from beam_tfrecord.core.splits import HASH_RANGE, order_hash, split_by_ratio, split_hash, split_thresholds
@@ -31,9 +30,6 @@ STRATA_LIMIT = 16_000_000  # rows of all classes together whose pairs of hashes 
 SAMPLE_SIZE = 128  # images whose sizes estimate the size of a record
 SHOWN_PROBLEMS = 5
 _LONGEST_NUMBER = 100  # digits that are sorted as a number; Python refuses some thousand
-
-Hashes = npt.NDArray[np.uint64]
-
 
 NaturalKey = tuple[tuple[int, int | str], ...]
 
@@ -285,9 +281,7 @@ class BlockBuilder:
             return
         seed = self._config.seed
         order = entry.rank if entry.rank is not None else order_hash(seed, entry.id)
-        labels = self._labels_of(entry)
-        for label in labels:
-            self._labels[label] += 1
+        labels = self._see(entry, order)
         stratum, unit, split = "", 0, entry.split
         self._own_splits += split is not None
         if split is None and self._config.splits:
@@ -302,7 +296,6 @@ class BlockBuilder:
         elif split is None:
             split = DEFAULT_SPLIT
         self._orders.setdefault(split, []).append(order)
-        self._see(entry, order)
         self.items.append(BlockItem(order, split, unit, stratum, self._source, pack_entry(entry)))
 
     def _add_reject(self, reject: RejectedRow) -> None:
@@ -317,24 +310,23 @@ class BlockBuilder:
             self._files.append(file_hash(finding.uri))
         self.items.append(BlockItem(order, REJECTS, 0, "", self._source, pack_entry(reject)))
 
-    def _labels_of(self, entry: Entry) -> list[str]:
-        labels: list[str] = []
-        for annotations in _annotations_of(entry):
-            for name, value in annotations.items():
-                labels.extend(KINDS[name].labels(value))
-        return labels
-
-    def _see(self, entry: Entry, order: int) -> None:
-        self._facets.update(entry.kinds)
+    def _see(self, entry: Entry, order: int) -> list[str]:
+        """Take note of what an entry has; gives every use of a label in it."""
+        if entry.kinds:
+            self._facets.update(entry.kinds)
+        found: list[str] = []
         for annotations in _annotations_of(entry):
             for name, value in annotations.items():
                 kind = KINDS[name]
+                found += kind.labels(value)
                 self._pictures_with[name] += 1
                 self._facets.update(kind.facets(value))
                 for uri, member in kind.masks(value):
                     self._sample_mask(name, SizeSample(order, uri, member))
                     if self._has_census:
                         self._files.append(file_hash(uri))
+        for label in found:
+            self._labels[label] += 1
         self._pictures += len(entry.frames) or 1
         if self._has_census:
             self._files.extend(file_hash(uri) for uri in (entry.uri, *(frame.uri for frame in entry.frames)) if uri)
@@ -346,6 +338,7 @@ class BlockBuilder:
             self._sample_size(order, entry.uri, entry.member)
         else:
             self._kinds_of_item.add("table")
+        return found
 
     def _sample_size(self, order: int, uri: str, member: Member | None) -> None:
         if order > self._sample_end:
