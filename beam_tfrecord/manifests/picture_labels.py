@@ -10,6 +10,7 @@ from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.text.members import Members
 
 ANNOTATIONS = "annotations"
+ATTRIBUTES = "attributes"
 IN_REJECTED = "of a rejected picture"
 
 
@@ -23,6 +24,7 @@ class PictureLabels:
         self.labels: list[str] = []
         self.notes: list[tuple[str, str]] = []
         self._told = AccountBuilder()
+        self._attributes = 0
 
     def store(self, box: dict[str, Any], count: int = 1) -> None:
         """An object. count: the annotations that it is made of."""
@@ -42,6 +44,14 @@ class PictureLabels:
         """Tell of an annotation that is not stored. where: its place in the document. what: its kind."""
         self.notes.append(("annotation_ignored", f"{where}: {what}: {why}"))
         self._told.name(ANNOTATIONS, what, f"{self._name}:{where}" if self._name else where)
+
+    def attribute(self, name: str, is_stored: bool, where: str) -> None:
+        """Count an attribute of an object, which records have or not."""
+        self._attributes += 1
+        if is_stored:
+            self._told.use(ATTRIBUTES, "stored")
+        else:
+            self._told.name(ATTRIBUTES, f"{name}: no feature of records", where)
 
     def note(self, where: str, what: str) -> None:
         """Tell of a part of an annotation that is not stored."""
@@ -63,6 +73,8 @@ class PictureLabels:
         told = AccountBuilder()
         told.add(self._told.account())
         told.find(ANNOTATIONS, found)
+        if self._attributes:
+            told.find(ATTRIBUTES, self._attributes)
         return told.account()
 
 

@@ -7,7 +7,6 @@ with an instance, in a module that the workers import as well.
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
@@ -28,14 +27,6 @@ _NO_MANIFESTS = {
     ".rar": "a RAR archive: unpack it, or make a zip or tar of it",
     ".zst": "compressed with zstd: unpack it, or use gzip",
 }
-
-
-_FOREIGN = (
-    (
-        re.compile(rb"\A\s*(?:\xef\xbb\xbf)?(?:<\?xml[^>]*>\s*)?<annotations[\s>]"),
-        "an XML file of CVAT, which is not read: export the task as COCO 1.0, Pascal VOC 1.1 or YOLO",
-    ),
-)
 
 
 class Registry(Mapping[str, ManifestFormat]):
@@ -82,6 +73,7 @@ FORMATS = Registry(
         "voc": "voc:VocFormat",
         "yolo": "yolo:YoloFormat",
         "labelme": "labelme:LabelmeFormat",
+        "cvat": "cvat:CvatFormat",
         "vertex": "vertex:VertexFormat",
         "openimages": "openimages:OpenImagesFormat",
         "extracted": "extracted:ExtractedFormat",
@@ -117,9 +109,6 @@ def detect_format(files: Files, uri: str) -> str:
     formats = list(FORMATS.values())
     fitting = [manifest for manifest in formats if has_suffix(name, manifest.suffixes)]
     head = read_head(files, uri)
-    told = foreign_format(head)
-    if told:
-        raise ConfigError(f"{uri} is {told}")
     if head:
         by_content = [manifest for manifest in formats if not manifest.suffixes]
         others = [manifest for manifest in formats if manifest.suffixes and manifest not in fitting]
@@ -137,11 +126,6 @@ def detect_format(files: Files, uri: str) -> str:
         f"{uri}: neither its name nor its first bytes tell its format; name it with --format "
         f"({', '.join(FORMAT_NAMES[1:])})"
     )
-
-
-def foreign_format(head: bytes) -> str:
-    """What a file of another tool is that begins with these bytes, and the way out; '' for any other."""
-    return next((told for pattern, told in _FOREIGN if pattern.search(head)), "")
 
 
 def has_suffix(name: str, suffixes: tuple[str, ...]) -> bool:

@@ -225,6 +225,7 @@ FORMAT_NAMES = [
     "voc",
     "yolo",
     "labelme",
+    "cvat",
     "vertex",
     "openimages",
     "extracted",

@@ -82,6 +82,7 @@ class CocoFormat(ManifestFormat):
     """A JSON object with ``images``, ``annotations`` and ``categories``."""
 
     name = "coco"
+    leads = True
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
         """A JSON object with at least two of the three members; the file is read until they are found."""

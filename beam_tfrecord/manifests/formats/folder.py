@@ -26,7 +26,8 @@ from beam_tfrecord.manifests.text.uri_text import has_glob, name_of, with_slash,
 from beam_tfrecord.manifests.unused import reason_unused, stem_of
 from beam_tfrecord.options.config import ManifestConfig
 
-_MANIFEST_SUFFIXES = (*TABLE_SUFFIXES, ".json")
+_DOCUMENT_SUFFIXES = (".json", "annotations.xml")
+_MANIFEST_SUFFIXES = (*TABLE_SUFFIXES, *_DOCUMENT_SUFFIXES)
 _MOST_MANIFESTS = 20  # of a folder, that are looked into
 _LABEL_SUFFIXES = (".xml", ".json", ".txt")
 
@@ -55,9 +56,9 @@ class FolderFormat(ManifestFormat):
         found, surprises = _labels_beside(files, uri, seen, split, config)
         if found is not None:
             return found
-        documents = [path for path in seen.manifests if has_suffix(path.lower(), (".json",))]
+        documents = [path for path in seen.manifests if has_suffix(path.lower(), _DOCUMENT_SUFFIXES)]
         found = _manifest(files, uri, seen, documents, split, config)
-        if found is not None and _is_coco(found):  # which tells more than the names of folders
+        if found is not None and _leads(found):
             return found
         # The names of several folders are labels; that of a single one may be anything.
         if layout is not None and (layout.class_count(seen.images) > 1 or config.label_pattern is not None):
@@ -326,9 +327,10 @@ def _manifest(
     return find_manifest(files, uri, paths, {"/".join(folder) for folder in seen.images}, split, config)
 
 
-def _is_coco(source: Source) -> bool:
-    parts = source.details.get("parts", ())
-    return source.format == "coco" or any(part["format"] == "coco" for part in parts)
+def _leads(source: Source) -> bool:
+    """Whether the manifest, or any one of several, is of a format that tells more than the names of folders."""
+    formats = [part["format"] for part in source.details.get("parts", ())] or [source.format]
+    return any(FORMATS[name].leads for name in formats)
 
 
 def _no_images(uri: str, manifests: list[str]) -> str:

@@ -23,6 +23,7 @@ from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.formats.voc_xml import fields_of_xml
 from beam_tfrecord.manifests.layout import Layout
 from beam_tfrecord.manifests.leftovers import Reads
+from beam_tfrecord.manifests.registry import read_head
 from beam_tfrecord.manifests.siblings import (
     ImageFinder,
     in_parallel,
@@ -46,6 +47,7 @@ _OBJECT_MASKS = ("SegmentationObject",)
 _LISTS = ("ImageSets/Main", "ImageSets/Segmentation", "ImageSets/Layout", "ImageSets")
 _SPLIT_LISTS = ("train", "val", "test")
 _OUTER = re.compile(rb"<annotation[\s>]")
+_OF_CVAT = re.compile(rb"<annotations[\s>]")
 _FLAG = re.compile(r"[ \t]+(?:-1|[01])$")
 
 
@@ -207,7 +209,9 @@ def _read_xml(files: Files, uri: str) -> bytes:
 
 
 def _has_xml(files: Files, folder: str) -> bool:
-    return any(name.lower().endswith(".xml") for name in files.list_folder(folder))
+    """Whether XML files lie in a folder, the first of which is no document of CVAT."""
+    first = next((name for name in files.list_folder(folder) if name.lower().endswith(".xml")), "")
+    return bool(first) and _OF_CVAT.search(read_head(files, files.join(folder, first))) is None
 
 
 def _has_xml_below(files: Files, folder: str) -> bool:

@@ -8,7 +8,6 @@ from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.text.xml_tree import Element, XmlEncodingError, parse_xml
 from beam_tfrecord.options.values import AUTO_ENCODING
 
-CVAT_CURE = "export the task from CVAT as COCO 1.0, Pascal VOC 1.1 or YOLO, and give that as --input"
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 _FLAGS = ("difficult", "truncated", "occluded")
 
@@ -26,7 +25,7 @@ def fields_of_xml(data: bytes, name: str, encoding: str = AUTO_ENCODING) -> dict
     except ValueError as error:
         raise RowError("bad_annotation", f"{name} is damaged, {error}") from None
     if root.name == "annotations":
-        raise RowError("bad_annotation", f"{name} is an XML file of CVAT, which is not read: {CVAT_CURE}")
+        raise RowError("bad_annotation", f"{name} is an XML file of CVAT: give it as an --input of its own")
     if root.name != "annotation":
         raise RowError("bad_annotation", f"{name} is no annotation: its outer element is <{root.name}>")
     try:

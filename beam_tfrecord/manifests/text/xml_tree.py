@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import BinaryIO
 from xml.parsers import expat
 
+from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.text.lines import decode_text, encoding_of
 from beam_tfrecord.options.values import AUTO_ENCODING
 
@@ -19,16 +22,18 @@ _SUPERSETS = {
 }
 MAX_BYTES = 16 * 2**20
 MAX_DEPTH = 100
+_CHUNK = 2**18
 
 
 @dataclass(slots=True)
 class Element:
-    """One element: its name, text, children in order, and the line on which it starts."""
+    """One element: its name, text, children in order, attributes, and the line on which it starts."""
 
     name: str
     line: int
     text: str = ""
     children: list[Element] = field(default_factory=list)
+    attributes: dict[str, str] = field(default_factory=dict)
 
     def find(self, name: str) -> Element | None:
         """The first child of that name; grandchildren do not count."""
@@ -75,6 +80,29 @@ def parse_xml(data: bytes, encoding: str = AUTO_ENCODING) -> Element:
     return builder.root
 
 
+def iterate_children(stream: BinaryIO, name: str, root: str) -> Iterator[Element]:
+    """The children of the outer element of a file (UTF-8) of any size, one after the other.
+
+    name: of the file, for messages. root: what the outer element must be called. Raises ManifestError with the line of
+    what is wrong; entity declarations are refused.
+    """
+    builder = _Streamed()
+    is_open = True
+    while is_open:
+        data = stream.read(_CHUNK)
+        is_open = bool(data)
+        try:
+            builder.parser.Parse(data, not is_open)
+        except expat.ExpatError as error:
+            raise ManifestError(f"{name}, line {error.lineno}: {expat.ErrorString(error.code)}") from None
+        except ValueError as error:
+            raise ManifestError(f"{name}, {error}") from None
+        if builder.root is not None and builder.root.name != root:
+            raise ManifestError(f"{name}: its outer element is <{builder.root.name}>, not <{root}>")
+        yield from builder.done
+        builder.done = []
+
+
 def _as_utf8(data: bytes, encoding: str) -> bytes:
     """The same XML in UTF-8. Raises XmlEncodingError with the line of the first byte that is wrong."""
     declared = "utf-8" if encoding_of(data) == "utf-8" else ""
@@ -112,7 +140,7 @@ class _Builder:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         if len(self._open) >= MAX_DEPTH:
             raise ValueError(f"line {self.parser.CurrentLineNumber}: elements are nested more than {MAX_DEPTH} deep")
-        element = Element(name, self.parser.CurrentLineNumber)
+        element = Element(name, self.parser.CurrentLineNumber, attributes=attributes)
         if self._open:
             self._open[-1].children.append(element)
         else:
@@ -127,3 +155,20 @@ class _Builder:
 
     def _refuse(self, name: str, *details: object) -> None:
         raise ValueError(f"line {self.parser.CurrentLineNumber}: the entity {name!r} is declared, which is not allowed")
+
+
+class _Streamed(_Builder):
+    """Gives the children of the outer element away as soon as they are whole. done: those that were not taken yet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: list[Element] = []
+
+    def _end(self, name: str) -> None:
+        super()._end(name)
+        if len(self._open) == 1:
+            self.done.append(self._open[0].children.pop())
+
+    def _data(self, text: str) -> None:
+        if len(self._open) > 1:
+            super()._data(text)

@@ -1,0 +1,139 @@
+"""Formats in which one document tells of many pictures, and how the pictures that it names are found."""
+
+from __future__ import annotations
+
+import posixpath
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder, Decision
+from beam_tfrecord.core.elements import Row
+from beam_tfrecord.errors import ManifestError, RowError
+from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.filenames import is_image_name
+from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, parent, relative_files
+from beam_tfrecord.manifests.text.compression import readable
+from beam_tfrecord.manifests.text.row_fields import rejected
+from beam_tfrecord.manifests.text.uri_text import WEB_SCHEMES, name_of, scheme_of
+from beam_tfrecord.options.config import ManifestConfig
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a document says of one picture.
+
+    where: its place in the document. stated: the picture as the document spells it. fields: canonical ones but for the
+    image. problem: why there is no row.
+    """
+
+    where: str
+    stated: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    account: Account = NO_ACCOUNT
+    problem: RowError | None = None
+
+
+class NamedImages:
+    """Finds the pictures that a document means among those that are there."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        """paths: of images, below one folder."""
+        self._paths = frozenset(paths)
+        self._by_name: dict[str, list[str]] = {}
+        for path in paths:
+            self._by_name.setdefault(posixpath.basename(path), []).append(path)
+
+    def find(self, stated: str) -> str | None:
+        """Path of a picture, None when none is called so.
+
+        stated: as the document spells it, perhaps with folders of another machine in front, or without some that are
+        there. Raises RowError where two pictures could be meant.
+        """
+        path = posixpath.normpath(stated.replace("\\", "/"))
+        if path in self._paths:
+            return path
+        for spelled in dict.fromkeys((path, unquote(path))):
+            parts = spelled.split("/")
+            shared = [(_shared_end(parts, other.split("/")), other) for other in self._by_name.get(parts[-1], ())]
+            if shared:
+                most = max(count for count, _ in shared)
+                best = sorted(other for count, other in shared if count == most)
+                if len(best) > 1:
+                    raise RowError(
+                        "bad_row",
+                        f"{stated!r} may be {best[0]} or {best[1]}: name the folder of the images with --images, or "
+                        f"give the parts one by one",
+                    )
+                return best[0]
+        return None
+
+
+def _shared_end(one: Sequence[str], other: Sequence[str]) -> int:
+    count = 0
+    for left, right in zip(reversed(one), reversed(other), strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+class DocumentFormat(ManifestFormat):
+    """A document with many pictures, read from its start to its end. A subclass reads it."""
+
+    @abstractmethod
+    def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
+        """All pictures of the document, in its order. names: of the images that lie below ``source.base``."""
+
+    def look(self, files: Files, uri: str, config: ManifestConfig) -> tuple[dict[str, Any], tuple[Decision, ...]]:
+        """What has to be known before the rows: further details of the source, plain values, and decisions.
+
+        Raises ManifestError for a document that cannot be of this format.
+        """
+        return {}, ()
+
+    def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
+        if not files.is_file(uri):
+            raise ManifestError(
+                f"{uri} {'is a folder: name the file in it' if files.is_folder(uri) else 'does not exist'}"
+            )
+        details, decisions = self.look(files, uri, config)
+        base = config.images or _base_of(files, uri)
+        return Source(uri, self.name, split, base, details=details, decisions=decisions)
+
+    def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
+        source = piece.source
+        with readable(source.uri):
+            names = _images_below(files, source.base)
+        images = NamedImages(names)
+        told = AccountBuilder()
+        for picture in self.pictures(files, source, names):
+            told.add(picture.account)
+            origin = f"{source.uri}:{picture.where}"
+            try:
+                if picture.problem is not None:
+                    raise picture.problem
+                if not picture.stated.strip():
+                    raise RowError("bad_row", f"{picture.where} names no picture")
+                image = images.find(picture.stated) or picture.stated
+            except RowError as error:
+                yield rejected(origin, error.code, error.message, picture.stated)
+                continue
+            yield Row(origin, {**picture.fields, "image": image})
+        yield told.account()
+
+
+def _base_of(files: Files, uri: str) -> str:
+    """Where the pictures lie: below the folder of the document, or beside one called like those of labels."""
+    folder = parent(uri)
+    if name_of(folder).lower() in LABEL_FOLDERS and not _images_below(files, folder):
+        return parent(folder)
+    return folder
+
+
+def _images_below(files: Files, base: str) -> list[str]:
+    if scheme_of(base) in WEB_SCHEMES:  # which knows no folders
+        return []
+    return [path for path in relative_files(files, base)[0] if is_image_name(path)]
