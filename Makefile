@@ -42,9 +42,10 @@ test-engines: $(READY) ## the same bytes on Prism, Flink and Spark: fetches what
 	@$(BIN)/python -m tests.fetch_engines build/engines
 	@ENGINES=build/engines $(BIN)/python -m pytest tests/cluster $(ARGS)
 
-fuzz: $(READY) ## damaged images and odd documents by the ten thousand (ARGS="--count 50000 --seed 1 --keep folder")
+fuzz: $(READY) ## damaged images, odd documents and random collections by the ten thousand (ARGS="--count 50000 --seed 1 --keep folder")
 	@$(BIN)/python -m tests.fuzz_images $(or $(ARGS),--count 20000)
 	@$(BIN)/python -m tests.fuzz_documents $(or $(ARGS),--count 100000)
+	@$(BIN)/python -m tests.fuzz_collections $(or $(ARGS),--count 10000)
 
 bench: $(READY) ## measure the tool beside what people use today (ARGS="--only P1 P2"); some minutes on a quiet machine
 	@$(BIN)/python -m benchmarks $(ARGS)

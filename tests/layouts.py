@@ -49,9 +49,9 @@ class Case:
     """One layout.
 
     name: what people call it. shown: how it looks, for the table of the documentation; that of several lines has one
-    path in each. files: by path below the folder ``data``. pictures: what is true, by path. reads: what is read as,
-    for people. used, named: how many files by use and by reason. warnings: codes. error: what the refusal says, in
-    parts. inputs: what --input names, below the folder of the case; the folder ``data`` by default.
+    path in each. files: by path below the folder ``data``. pictures: what is true, by path. reads: what is read, for
+    people; of a refusal the cure. used, named: how many files by use and by reason. warnings: codes. error: what the
+    refusal says, in parts. inputs: what --input names, below the folder of the case; the folder ``data`` by default.
     """
 
     name: str
@@ -252,6 +252,7 @@ def _folders() -> Iterator[Case]:
         "images at the top beside class folders",
         ("class/x.jpg", "y.jpg"),
         pics("fox/a.jpg", "b.jpg"),
+        reads="move the images, or give the parts as several --input",
         error=("the folders make no layout that is understood", "1 images in *", "1 images in fox/*", "--input"),
     )
     yield Case(
@@ -611,6 +612,7 @@ def _coco() -> Iterator[Case]:
             "annotations/instances_train2017.json": in_coco(a=["fox"]),
             "annotations/captions_train2017.json": in_coco(a=[]),
         },
+        reads="give the one that is wanted, with --images",
         error=(
             "--input DATA/annotations/captions_train2017.json --images DATA/train2017",
             "--input DATA/annotations/instances_train2017.json --images DATA/train2017",
@@ -691,12 +693,14 @@ def _tables() -> Iterator[Case]:
             **pics("fox/a.jpg", "hen/b.jpg", "more/deep/c.jpg"),
             "more/list.csv": as_csv([("image", "label"), ("deep/c.jpg", "owl")]),
         },
+        reads="give the table as --input, or move the images",
         error=("the folders make no layout", "more/list.csv, which names 1 of the 3 images", "give it as --input"),
     )
     yield Case(
         "a table of some images beside class folders",
         ("class/x.jpg", "y.jpg", "list.csv"),
         {**pics("fox/a.jpg", "hen/b.jpg", "c.jpg"), "list.csv": as_csv([("image", "label"), ("c.jpg", "owl")])},
+        reads="give the table as --input, or move the images",
         error=("the folders make no layout", "list.csv, which names 1 of the 3 images", "give it as --input"),
     )
     yield Case(
@@ -719,6 +723,7 @@ def _tables() -> Iterator[Case]:
             "train.csv": as_csv([("image", "label"), ("images/a.jpg", "fox")]),
             "val.csv": as_csv([("image", "label"), ("images/b.jpg", "hen")]),
         },
+        reads="`--input train=train.csv --input val=val.csv`",
         error=("several manifests", "--input train=DATA/train.csv --input val=DATA/val.csv"),
     )
     yield Case(
@@ -800,7 +805,7 @@ def _archives() -> Iterator[Case]:
         yield replace(
             case,
             name=f"{name}, in {archive}",
-            shown=(archive,),
+            shown=(),
             files={archive: pack(case.files)},
             pictures={
                 f"{archive}!/{path}": replace(told, mask=f"{archive}!/{told.mask}" if told.mask else "")

@@ -304,6 +304,8 @@ def _labels_beside(
         if source.details.get("paired"):
             decided = Decision("labels", f"{suffix} files beside the images", f"the content of {paths[0]}")
             return dataclasses.replace(source, decisions=(decided, *source.decisions)), ()
+        told = f"{paths[0]} holds labels of the format {manifest.name}, which are those of no image of the folder"
+        return None, (("labels_not_read", f"{told}: name the images like their label files"),)
     return None, ()
 
 

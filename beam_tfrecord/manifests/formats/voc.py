@@ -267,9 +267,7 @@ def _layout_of_file(files: Files, uri: str, images: str | None) -> _Layout:
 
 def _layout_below(files: Files, root: str, annotations: str, images: str | None, only: str = "") -> _Layout:
     if images is None:
-        beside = annotations or root
-        has_own = any(is_image_name(path) for path in relative_files(files, beside)[0])
-        images = _subfolder(files, beside, _IMAGES) or _subfolder(files, root, _IMAGES) or (beside if has_own else root)
+        images = _find_images(files, root, annotations)
     return _Layout(
         annotations,
         images,
@@ -278,6 +276,20 @@ def _layout_below(files: Files, root: str, annotations: str, images: str | None,
         _subfolder(files, root, _OBJECT_MASKS),
         only,
     )
+
+
+def _find_images(files: Files, root: str, annotations: str) -> str:
+    """The folder of the images: a named one below the annotations where it holds all that lie there, else the folder of
+    the annotations when they are no named folder of the root, else a named one of the root.
+    """
+    beside = annotations or root
+    own = [path for path in relative_files(files, beside)[0] if is_image_name(path)]
+    named = _subfolder(files, beside, _IMAGES)
+    if named and all(path.startswith(f"{name_of(named)}/") for path in own):
+        return named
+    if own and annotations and (beside == root or name_of(beside) not in _ANNOTATIONS):
+        return beside
+    return _subfolder(files, root, _IMAGES) or (beside if own else root)
 
 
 def _items(files: Files, layout: _Layout) -> tuple[list[str], int]:

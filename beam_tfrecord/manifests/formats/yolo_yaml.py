@@ -113,7 +113,7 @@ def _root(files: Files, uri: str, path: Any) -> str:
 
 def _place(files: Files, root: str, path: str, told: str) -> str:
     """Where the images of a split are. ``../train/images`` may be meant from the root, as Roboflow writes it."""
-    path = path.replace("\\", "/").removeprefix("./")
+    path = "/".join(part for part in path.replace("\\", "/").split("/") if part != ".")
     tried = [files.join(root, path)]
     if path.startswith("../"):
         tried.append(files.join(root, path.removeprefix("../")))
