@@ -14,6 +14,7 @@ import argparse
 import faulthandler
 import os
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -108,6 +109,17 @@ ODD_CLASSES = (
     ),
     *("Fox", "images of foxes", "null", "a,b", "[1]", "a b  c", "3", "true", "A&B", "~", "12:30"),
 )
+LISTED_STEMS = (
+    " a",
+    "a\\b",
+    "\u00a0x",
+    "\tx",
+    " ",
+    "x\ny",
+    "\\",
+    "  two",
+)  # names that only a listing spells as they are
+LISTED_CLASSES = (" fox", "fox ", "a\\b", "\u00a0x", "a\tb")
 ENDINGS = (".jpg", ".jpg", ".jpg", ".JPG", ".jpeg", ".png", ".PNG", ".JPEG")
 JUNK = (
     ".DS_Store",
@@ -153,11 +165,13 @@ class Writer:
         self.number = 0
         self.names = rng.sample(ODD_CLASSES, rng.randint(1, 4))
         self.oddness = rng.choice((0.0, 0.3, 1.0))
+        self.listed = False  # names come from a listing alone
 
     def stem(self) -> str:
         """A name of a picture without its ending, unlike all others whatever the case and form of its letters."""
         self.number += 1
-        odd = self.rng.choice(ODD_STEMS) if self.rng.random() < self.oddness else "p"
+        stems = ODD_STEMS + LISTED_STEMS * self.listed
+        odd = self.rng.choice(stems) if self.rng.random() < self.oddness else "p"
         return f"{odd}{self.number}" if self.rng.random() < 0.7 or odd[-1:] in "+" else f"{self.number}{odd}"
 
     def image(self, made: Collection, folder: str, stem: str | None = None) -> tuple[str, int]:
@@ -200,7 +214,10 @@ def stem_of(path: str) -> str:
 
 def class_folders(write: Writer) -> Collection:
     made = Collection("class folders")
+    write.listed = True
     names = write.names if len(write.names) > 1 else [*write.names, "zebra"]
+    if write.rng.random() < 0.3:
+        names = [*names, write.rng.choice(LISTED_CLASSES)]
     for split in write.splits():
         for name in names:
             for _ in range(write.count()):
@@ -211,6 +228,7 @@ def class_folders(write: Writer) -> Collection:
 
 def plain_images(write: Writer) -> Collection:
     made = Collection("images alone")
+    write.listed = True
     inner = write.rng.choice(("", "images"))
     for split in write.splits():
         for _ in range(write.count()):
@@ -256,6 +274,7 @@ def voc(write: Writer) -> Collection:
 
 def yolo(write: Writer) -> Collection:
     made = Collection("YOLO")
+    write.listed = True
     places = _places(write, "labels")
     way = write.rng.choice(("classes.txt", "data.yaml"))
     splits = write.splits()
@@ -336,6 +355,7 @@ def tables(write: Writer) -> Collection:
 
 def masks(write: Writer) -> Collection:
     made = Collection("masks")
+    write.listed = True
     name = write.rng.choice(("masks", "Masks", "mask", "segmentation"))
     for split in write.splits():
         for place in range(write.count()):
@@ -409,6 +429,7 @@ def add_captions(write: Writer, made: Collection) -> None:
 
 def mix(write: Writer, made: Collection) -> None:
     """Another layout in the same folder."""
+    write.listed = False
     other = write.rng.choice(LAYOUTS)(write)
     made.told += f" and {other.told}"
     for path, data in other.files.items():
@@ -427,6 +448,8 @@ ADDITIONS = ((add_junk, 0.4), (add_texts, 0.4), (add_strange_table, 0.1), (add_n
 def pack(write: Writer, made: Collection) -> Collection:
     """The whole as an archive, which is the input."""
     name = write.rng.choice(("all.zip", "all.tar.gz", "my data.zip", "x.tar"))
+    # Names with a drive or a backslash lead elsewhere when an archive is unpacked on Windows.
+    made.certain = made.certain and not any(re.match("[A-Za-z]:", path) or "\\" in path for path in made.files)
     data = as_zip(made.files) if name.endswith(".zip") else as_tar(made.files, "w:gz" if name.endswith("gz") else "w")
     pictures = {
         f"{name}!/{path}": replace(told, mask=f"{name}!/{told.mask}" if told.mask else "")

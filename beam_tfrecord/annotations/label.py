@@ -43,7 +43,9 @@ class LabelKind(AnnotationKind[Label]):
         cell = fields["label"]
         separator = config.manifest.label_separator
         if type(cell) is str and separator is None and cell.isascii() and (name := cell.strip()):
-            return Label((name,))  # what nearly all cells are
+            return Label((cell if fields.get("listed") else name,))  # what nearly all cells are
+        if fields.get("listed") and separator is None and not is_blank(cell):
+            return Label((utf8_text(cell),))
         if not isinstance(cell, str) and hasattr(cell, "tolist"):  # numpy: an array of a Parquet list, or a scalar
             cell = cell.tolist()
         if isinstance(cell, list | tuple | set | frozenset):

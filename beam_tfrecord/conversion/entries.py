@@ -15,7 +15,7 @@ from beam_tfrecord.annotations.base import AnnotationKind
 from beam_tfrecord.core.elements import Entry, Finding, Frame, Member, RejectedRow, Row
 from beam_tfrecord.core.public_text import is_utf8
 from beam_tfrecord.errors import ElementError, RowError
-from beam_tfrecord.manifests.base import Item, Source, Told
+from beam_tfrecord.manifests.base import LISTED, Item, Source, Told
 from beam_tfrecord.manifests.text.inline_images import holds_picture
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.options.values import check_split_name
@@ -36,11 +36,14 @@ class EntryParser:
     config: ConvertConfig
     join: Callable[[str, str], str]
     _pattern: re.Pattern[str] | None = field(init=False, repr=False)
+    _is_listed: bool = field(init=False, repr=False)
     _kinds: dict[tuple[str, ...], list[AnnotationKind[Any]]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         pattern = self.config.manifest.label_pattern
         object.__setattr__(self, "_pattern", re.compile(pattern) if pattern else None)
+        details = self.source.details.get("inner", {}).get("details", self.source.details)  # of an archive
+        object.__setattr__(self, "_is_listed", bool(details.get(LISTED)))
 
     def parse(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Told]:
         """Entries and rejects for the items of a source; nothing is left out."""
@@ -66,6 +69,8 @@ class EntryParser:
         uri, filename = self._place_of_image(fields)
         if self._pattern is not None:
             fields = {**fields, "label": self._label_in_path(filename)}
+        elif self._is_listed and "label" in fields:
+            fields = {**fields, LISTED: True}
         warnings: list[Finding] = []
 
         def warn(code: str, message: str) -> None:
@@ -126,16 +131,18 @@ class EntryParser:
         """(uri, path as spelled with forward slashes); (None, '') for a row of a table without images."""
         if "image" not in fields:
             return None, ""
-        spelled = str(fields["image"] or "").strip()
+        spelled = str(fields["image"] or "")
+        if not self._is_listed:
+            spelled = spelled.strip()
         if not spelled:
             raise RowError("bad_row", "the image cell is empty: name the image, or take the row out")
         if "\0" in spelled:
             raise RowError("bad_row", f"the image path {spelled!r} holds a NUL character")
         _check_text(spelled, "the image path")
-        if holds_picture(spelled):
+        if not self._is_listed and holds_picture(spelled):
             message = f"the image cell is a picture itself ({spelled[:20]}..., {len(spelled)} characters) and no path"
             raise RowError("bad_row", f"{message}: pictures in text are read from JSON Lines; write it as that")
-        path = spelled.replace("\\", "/")
+        path = spelled if self._is_listed else spelled.replace("\\", "/")
         filename = fields.get("filename", path)
         member: Member | None = fields.get("member")
         if member is not None:

@@ -21,6 +21,7 @@ the file calls them. All values stay text unless the format itself is typed:
 ``columns``   mapping of further columns (raw values), for --columns
 ``frames``    list of such mappings, one per picture, of a row that is a whole sequence
 ``rank``      place among the records of the split, 0 to 2**64 - 1, when the manifest fixes it
+``listed``    True where the label is the name of a folder, blanks and all
 ``kinds``     facets (see :meth:`beam_tfrecord.annotations.base.AnnotationKind.facets`) that the dataset has in any case
 """
 
@@ -34,6 +35,10 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from beam_tfrecord.core.account import NO_ACCOUNT, Account, Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.options.config import ManifestConfig
+
+# Among the details of a source: the paths of its images, and its labels, are names that a listing gave, and are taken
+# as they are. What a manifest spells may have blanks around it, and backslashes between folders.
+LISTED = "listed"
 
 
 class FileInfo(NamedTuple):

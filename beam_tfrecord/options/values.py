@@ -226,7 +226,6 @@ FORMAT_NAMES = [
     "yolo",
     "labelme",
     "cvat",
-    "label_studio",
     "vertex",
     "openimages",
     "extracted",

@@ -80,7 +80,8 @@ class ArchiveFormat(ManifestFormat):
         inner = _inner_source(piece.source.details)
         if index.others:
             yield Ignored(index.others)
-        if inner is None or inner.format == "folder":
+        is_listed = inner is None or inner.details.get("counts_files", FORMATS[inner.format].counts_files)
+        if is_listed:  # each file that can be read is told of, so that the others must be as well
             yield from _troubles(index)
         if inner is None:
             return
@@ -89,7 +90,7 @@ class ArchiveFormat(ManifestFormat):
         beside = files_beside(inner_files, inner)
         for item in FORMATS[inner.format].rows(beside, Piece(inner), inside_config(config)):
             yield placer.place(item) if isinstance(item, Row) else item
-        if not inner.details.get("counts_files", FORMATS[inner.format].counts_files):
+        if not is_listed:
             yield placer.account()
 
 

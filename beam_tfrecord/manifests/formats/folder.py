@@ -14,7 +14,7 @@ from typing import NamedTuple
 from beam_tfrecord.core.account import AS_IMAGE, AS_MASK, FILES, JUNK, OF_NO_IMAGE, AccountBuilder, Decision
 from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import ManifestError
-from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.base import LISTED, Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import TABLE_SUFFIXES, JunkCounter, is_data_name, junk_part
 from beam_tfrecord.manifests.formats.folder_manifests import check_names_all, find_manifest
 from beam_tfrecord.manifests.layout import Folder, Layout, find_layout
@@ -100,6 +100,7 @@ class FolderFormat(ManifestFormat):
             told_more = f"{len(masks.further):,} masks of images that have one already (such as {min(masks.further)})"
             surprises = (*surprises, ("labels_not_read", f"{told_more}: not read; --mask_column of a table names one"))
         details = {
+            LISTED: True,
             "layout": layout.to_details(),
             "found": str(layout),
             "only_data": only_data,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import ManifestError
-from beam_tfrecord.manifests.base import FileInfo, Files, Ignored, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.base import LISTED, FileInfo, Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import IMAGE_SUFFIXES, JunkCounter, junk_part
 from beam_tfrecord.manifests.text.uri_text import folder_of, literal_folder, with_slash
 from beam_tfrecord.options.config import ManifestConfig
@@ -28,7 +28,8 @@ class GlobFormat(ManifestFormat):
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         if not _matched(files, uri):
             raise ManifestError(f"{uri} matches no file")
-        return Source(uri, self.name, split, folder_of(uri) if files.is_file(uri) else literal_folder(uri))
+        base = folder_of(uri) if files.is_file(uri) else literal_folder(uri)
+        return Source(uri, self.name, split, base, details={LISTED: True})
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         base = piece.source.base

@@ -17,7 +17,7 @@ from typing import Any
 from beam_tfrecord.core.account import LABEL_FILES, AccountBuilder, Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ConfigError, ManifestError, RowError
-from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.base import LISTED, Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.beside import find_splits, split_in
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.formats.voc_xml import fields_of_xml
@@ -106,6 +106,7 @@ class VocFormat(ManifestFormat):
             split,
             layout.images,
             details={
+                LISTED: True,
                 "layout": asdict(layout),
                 "splits": splits.to_details() if splits is not None else None,
                 "paired": sum(finder.find("", without_suffix(path)) is not None for path in items),
@@ -189,7 +190,7 @@ class _Reader:
         except RowError as error:
             return rejected(origin, error.code, error.message, self.finder.find("", stem) or stem)
         stated = fields.pop("stated_image", "")
-        fields["image"] = self.finder.find(stated, stem) or stated or f"{stem}.jpg"
+        fields["image"] = self.finder.find(stated, stem) or stated.strip().replace("\\", "/") or f"{stem}.jpg"
         split = self.split_of.get(stem) or split_in(self.splits, fields["image"])
         if split:
             fields["split"] = split

@@ -29,7 +29,7 @@ from beam_tfrecord.core.account import (
 )
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ElementError, ManifestError, RowError
-from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.base import LISTED, Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.beside import account_of_tree, find_splits, lies_among_labels, pair_files, split_in
 from beam_tfrecord.manifests.filenames import is_image_name, junk_part
 from beam_tfrecord.manifests.formats.yolo_darknet import find_data_file, leading_folders, read_data_file
@@ -90,6 +90,7 @@ class YoloFormat(ManifestFormat):
             data, decided = _find_data(files, uri, config.images, config.encoding)
             tree = _tree_of(files, data)
             details = {
+                LISTED: tree != "",
                 "parts": data.parts,
                 "points": data.points,
                 "values": data.values,
