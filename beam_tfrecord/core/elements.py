@@ -162,7 +162,8 @@ class ShardInfo:
     uses of each label. formats: records by ``format/channels/dtype``. rows_by_input: rows by the number of the input.
     statistics: of the records, as :mod:`beam_tfrecord.conversion.writing.statistics` takes them. exceptions: records by
     what is stored otherwise than the schema says (see
-    :meth:`beam_tfrecord.annotations.base.AnnotationKind.exceptions`).
+    :meth:`beam_tfrecord.annotations.base.AnnotationKind.exceptions`). objects: how many were ``stored``, ``dropped``
+    and ``rejected`` with their row.
     """
 
     split: str
@@ -184,3 +185,4 @@ class ShardInfo:
     rows_by_input: Mapping[int, int] = field(default_factory=dict)
     statistics: Mapping[str, Any] = field(default_factory=dict)
     exceptions: Mapping[str, int] = field(default_factory=dict)
+    objects: Mapping[str, int] = field(default_factory=dict)

@@ -113,6 +113,10 @@ def check_conservation(infos: Sequence[ShardInfo], files: Sequence[StagedFile], 
     expected = {number: rows for number, rows in plan.survey.rows_by_input.items() if rows}
     if dict(found) != expected:
         raise ConservationError(f"rows by input: {expected} were read, {dict(found)} came to the shards")
+    objects = _added_up(infos, "objects")
+    # An animated image that is taken apart has its objects once in each frame.
+    if sum(objects.values()) != plan.survey.objects and not plan.schema.is_sequence:
+        raise ConservationError(f"{plan.survey.objects} objects were read; what became of them: {objects}")
 
 
 def decide(rows: int, rejected: int, written: int, limit: int | float) -> str:
@@ -175,6 +179,7 @@ def describe(
         source_rows=sum(info.source_rows for info in infos),
         ignored=plan.survey.ignored,
         rejected=_added_up(infos, "rejected"),
+        objects={"found": plan.survey.objects, **_added_up(infos, "objects")} if plan.survey.objects else {},
         changed=_added_up(infos, "changed"),
         warnings=dict(sorted(Counter(warning.code for warning in warnings).items())),
         classes=classes,

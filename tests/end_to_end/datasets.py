@@ -34,6 +34,9 @@ def check_conservation(summary: Summary, output: Path) -> None:
     assert sum(told["rejected"]["by_code"].values()) == rejected
     assert sum(told["rows_by_input"].values()) == summary.rows
     check_accounts(told)
+    objects = told.get("objects", {"found": 0})
+    if told["message"] == "Example":
+        assert objects["found"] == sum(count for what, count in objects.items() if what != "found")
     assert len(findings(folder, "rejects")) == rejected
     assert len(findings(folder, "warnings")) == sum(told["warnings"].values())
     if summary.status != "published":

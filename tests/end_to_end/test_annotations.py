@@ -334,3 +334,24 @@ def test_tensorflow_datasets_loads_every_kind(
     assert len(examples) == summary.written
     spec = json.loads((tmp_path / "out/features.json").read_text("utf-8"))
     assert set(spec["featuresDict"]["features"]) == set(examples[0])
+
+
+def test_every_object_is_accounted_for(tmp_path: Path) -> None:
+    for name in ("good", "gone"):
+        (tmp_path / f"{name}.jpg").write_bytes(png(Image.new("RGB", (40, 30))))
+    lines = [
+        "image,label,xmin,ymin,xmax,ymax",
+        "good.jpg,cat,1,2,20,20",
+        "good.jpg,cat,35,5,39,29",
+        "good.jpg,dog,90,90,99,99",  # outside
+        "gone.jpg,dog,1,2,20,20",
+        "gone.jpg,dog,1,2,10,20",
+    ]
+    (tmp_path / "boxes.csv").write_text("\n".join(lines))
+    (tmp_path / "gone.jpg").write_bytes(b"no picture")
+    converted(tmp_path / "boxes.csv", tmp_path / "out", max_rejects="100%")
+    told = conversion(tmp_path / "out")
+    assert told["objects"] == {"dropped": 1, "found": 5, "rejected": 2, "stored": 2}
+    (record,) = by_name(tmp_path / "out").values()
+    assert len(record["image/object/bbox/xmin"]) == 2
+    assert told["warnings"]["box_dropped"] == 1

@@ -101,7 +101,7 @@ class Survey:
     orders: order hashes by split; the key None holds entries whose split the plan decides. strata: (split hash, order
     hash) of those entries by class, as two sketches. labels: how often each label name is used. problems: the first
     rejects by origin. rows_by_input: rows by the number of the input. own_splits: entries whose split
-    the row or the input names. pictures: images, frames and table rows;
+    the row or the input names. pictures: images, frames and table rows; objects: those of all entries;
     pictures_with: those that have something of a kind of annotation. masks: a sample of the masks of each kind whose
     depth is looked at. accounts: what was used and named of each input while its rows were read. files:
     hashes of the files that the rows name, by input, where a census is to be taken. decisions: what was found out
@@ -124,6 +124,7 @@ class Survey:
     rows_by_input: Mapping[int, int] = field(default_factory=dict)
     pictures: int = 0
     own_splits: int = 0
+    objects: int = 0
     pictures_with: Mapping[str, int] = field(default_factory=dict)
     masks: Mapping[str, tuple[SizeSample, ...]] = field(default_factory=dict)
     accounts: Mapping[int, Account] = field(default_factory=dict)
@@ -182,6 +183,7 @@ def merge_surveys(surveys: Iterable[Survey]) -> Survey:
         rows_by_input=dict(inputs),
         pictures=sum(part.pictures for part in parts),
         own_splits=sum(part.own_splits for part in parts),
+        objects=sum(part.objects for part in parts),
         pictures_with=dict(pictures_with),
         masks={
             kind: _sampled(item for part in parts for item in part.masks.get(kind, ()))
@@ -256,7 +258,7 @@ class BlockBuilder:
         self._sample: list[SizeSample] = []
         self._sample_end = HASH_RANGE  # orders from here on cannot be in the sample any more
         self._masks: dict[str, list[SizeSample]] = {}
-        self._pictures = self._own_splits = 0
+        self._pictures = self._own_splits = self._objects = 0
         self._pictures_with: Counter[str] = Counter()
         self._problems: list[Finding] = []
         self._account = AccountBuilder()
@@ -328,6 +330,7 @@ class BlockBuilder:
         for label in found:
             self._labels[label] += 1
         self._pictures += len(entry.frames) or 1
+        self._objects += count_objects(entry)
         if self._has_census:
             self._files.extend(file_hash(uri) for uri in (entry.uri, *(frame.uri for frame in entry.frames)) if uri)
         if entry.frames:
@@ -373,12 +376,18 @@ class BlockBuilder:
             rows_by_input={self._source: self._rows} if self._rows else {},
             pictures=self._pictures,
             own_splits=self._own_splits,
+            objects=self._objects,
             pictures_with=dict(self._pictures_with),
             masks={kind: _sampled(masks) for kind, masks in self._masks.items()},
             accounts={self._source: account} if (account := self._account.account()) != NO_ACCOUNT else {},
             files={self._source: _sketch(self._files)} if self._files else {},
             decisions={self._source: tuple(self._decisions)} if self._decisions else {},
         )
+
+
+def count_objects(entry: Entry) -> int:
+    """How many objects (boxes, instance masks, keypoints) an entry has, those of its frames included."""
+    return sum(len(annotations["boxes"].objects) for annotations in _annotations_of(entry) if "boxes" in annotations)
 
 
 def file_hash(uri: str) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from beam_tfrecord.annotations.base import Schema
 from beam_tfrecord.conversion.planning.arranging import Placed
 from beam_tfrecord.conversion.planning.blocks import unpack_entry, unpack_fields
+from beam_tfrecord.conversion.planning.survey import count_objects
 from beam_tfrecord.conversion.writing.image_features import image_format
 from beam_tfrecord.conversion.writing.plain_records import PlainRecords, is_plain
 from beam_tfrecord.conversion.writing.records import STAGE, Read, RecordEncoder
@@ -38,8 +40,8 @@ class EncodedBatch:
 
     sources: number of the input of each item. source_rows: of all items. records: serialized; and of each of them, in
     the same order, lines: of the items sidecar, and labels: every use of one. facts, formats: of each stored image.
-    pictures: images of each record; empty where each has one. exceptions: of all records. bytes_read: of images that
-    became records. times: that it took.
+    pictures: images of each record; empty where each has one. exceptions: of all records. objects: how many are stored,
+    dropped (with a warning) and lost with a reject. bytes_read: of images that became records. times: that it took.
     """
 
     sources: list[int] = field(default_factory=list)
@@ -53,6 +55,7 @@ class EncodedBatch:
     exceptions: list[str] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     rejects: list[Finding] = field(default_factory=list)
+    objects: Counter[str] = field(default_factory=Counter)
     bytes_read: int = 0
     times: WorkTimes = field(default_factory=WorkTimes)
 
@@ -196,12 +199,16 @@ class BatchEncoder:
             return
         if item.reject is not None:
             batch.add_reject(item.source, entry.source_rows, item.reject)
+            batch.objects["rejected"] += count_objects(entry)
             return
         try:
             record = self._general.encode(entry, item.occurrence, batch.times)
         except ElementError as error:
             batch.add_reject(item.source, entry.source_rows, _reject(entry, error))
+            batch.objects["rejected"] += count_objects(entry)
             return
+        batch.objects["stored"] += record.stored
+        batch.objects["dropped"] += record.dropped
         batch.sources.append(item.source)
         batch.source_rows += entry.source_rows
         if record.changed or record.warnings or item.warnings:

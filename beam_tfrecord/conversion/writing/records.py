@@ -31,7 +31,8 @@ class EncodedRecord(NamedTuple):
     data: of a tf.train.Example or SequenceExample. content: eight bytes that tell the stored images from others, empty
     for a table row. labels: every use of a label. changed, warnings: as in StoredImage, but with the item named.
     image_format: ``format/channels/dtype`` of each image. bytes_read: of images. facts: of each stored image.
-    exceptions: facets of what is stored otherwise than the schema says, each once.
+    exceptions: facets of what is stored otherwise than the schema says, each once. stored, dropped: objects in
+    the record, and those left out of it.
     """
 
     data: bytes
@@ -43,6 +44,8 @@ class EncodedRecord(NamedTuple):
     bytes_read: int = 0
     facts: tuple[ImageFacts, ...] = ()
     exceptions: tuple[str, ...] = ()
+    stored: int = 0
+    dropped: int = 0
 
 
 @dataclass(slots=True)
@@ -57,6 +60,8 @@ class _Notes:
     digests: list[str] = field(default_factory=list)
     bytes_read: int = 0
     exceptions: set[str] = field(default_factory=set)
+    stored: int = 0
+    dropped: int = 0
     times: WorkTimes = field(default_factory=WorkTimes)
 
 
@@ -114,6 +119,8 @@ class RecordEncoder:
             bytes_read=notes.bytes_read,
             facts=tuple(notes.facts),
             exceptions=tuple(sorted(notes.exceptions)),
+            stored=notes.stored,
+            dropped=notes.dropped,
         )
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -216,6 +223,9 @@ class RecordEncoder:
             notes.exceptions.update(KINDS[name].exceptions(value, self.schema))
         if "boxes" in placed:
             notes.facts[-1] = notes.facts[-1]._replace(box_areas=placed["boxes"].areas)
+            stored = len(placed["boxes"].objects)
+            notes.stored += stored
+            notes.dropped += len(annotations["boxes"].objects) - stored
         return placed
 
     def _check_labels(self, annotations: Mapping[str, Any], notes: _Notes) -> None:

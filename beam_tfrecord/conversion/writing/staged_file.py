@@ -38,7 +38,8 @@ class StagedShardFile:
     _writer: RecordWriter | None = None
     _counts: dict[str, Counter[str]] = field(
         default_factory=lambda: {
-            name: Counter() for name in ("rejected", "warnings", "changed", "classes", "formats", "exceptions")
+            name: Counter()
+            for name in ("rejected", "warnings", "changed", "classes", "formats", "exceptions", "objects")
         }
     )
     _by_input: Counter[int] = field(default_factory=Counter)
@@ -64,6 +65,7 @@ class StagedShardFile:
         self._rows += len(batch.sources)
         self._source_rows += batch.source_rows
         self._by_input.update(batch.sources)
+        self._counts["objects"].update(batch.objects)
         for reject in batch.rejects:
             self._counts["rejected"][reject.code] += 1
             self._tell(self.staged.rejects, reject)

@@ -56,6 +56,7 @@ def conversion_file(description: DatasetDescription, files: Iterable[str] = ()) 
         "written": description.written,
         "ignored": description.ignored,
         "rejected": {"total": sum(description.rejected.values()), "by_code": _sorted(description.rejected)},
+        **({"objects": _sorted(description.objects)} if description.objects else {}),
         "changed": _sorted(description.changed),
         "warnings": _sorted(description.warnings),
         "image_formats": _sorted(description.formats),

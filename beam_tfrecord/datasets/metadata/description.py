@@ -30,7 +30,8 @@ class DatasetDescription:
 
     name: of the dataset, as people spell it. specs: types of exactly the features that the records have. splits: the
     shards of each split, in order. rows: items; source_rows: lines of the manifests that made them; ignored: files that
-    are no data. rejected, changed, warnings: counts by code or reason. classes: uses of each label, by split.
+    are no data. rejected, changed, warnings: counts by code or reason. objects: how
+    many were found, stored, dropped and rejected with their rows. classes: uses of each label, by split.
     formats: images by ``format/channels/dtype``. rows_by_input: items of each source. inputs: the account of each,
     as plain values. options: as they were resolved.
     status: ``published``, ``withheld`` (too many rejects) or ``empty``; of the last two only the staging place tells.
@@ -48,6 +49,7 @@ class DatasetDescription:
     source_rows: int
     ignored: int
     rejected: Mapping[str, int] = field(default_factory=dict)
+    objects: Mapping[str, int] = field(default_factory=dict)
     changed: Mapping[str, int] = field(default_factory=dict)
     warnings: Mapping[str, int] = field(default_factory=dict)
     classes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

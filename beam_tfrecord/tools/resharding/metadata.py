@@ -56,6 +56,7 @@ def result_files(
         source_rows=sum(own.get("source_rows", own["rows"]) for own in conversions),
         ignored=sum(own["ignored"] for own in conversions),
         rejected=added([own["rejected"]["by_code"] for own in conversions]),
+        objects=added([own.get("objects", {}) for own in conversions]),
         changed=added([own["changed"] for own in conversions]),
         warnings=added([*(own["warnings"] for own in conversions), warnings]),
         classes=_classes(sources),
