@@ -103,6 +103,10 @@ def run(
 def further_lines(extraction: Extraction) -> list[str]:
     """What there is to tell beside the faults."""
     lines = [f"note: {note}" for note in extraction.notes]
+    reasons = extraction.account.get("named", {}).get("features", {})
+    told = ", ".join(f"{why} {own['count']:,} ({own['example']})" for why, own in reasons.items())
+    if told:
+        lines.append(f"features not taken over: {told}")
     if extraction.unlisted:
         lines.append(f"not named above: {counted(extraction.unlisted)}")
     lines.append("to convert it again:")
@@ -120,6 +124,7 @@ def values(extraction: Extraction, output: str, seconds: float) -> dict[str, Any
         "by_code": extraction.by_code,
         "details": [str(fault) for fault in extraction.faults],
         "notes": list(extraction.notes),
+        "account": dict(extraction.account),
         "command": command_line(extraction.flags),
         "flags": list(extraction.flags),
     }

@@ -71,6 +71,12 @@ def test_missing_values_without_a_kind_come_back_as_empty_lists(
     assert run(verify_command, capsys, place)[0] == 0
     status, told = run(extract_command, capsys, place, "--output", tmp_path / "e")
     assert (status, told["faults"]) == (0, 0)
+    features = sum(len(tf.train.Example.FromString(item).features.feature) for item in items)
+    account = told["account"]
+    assert account["found"] == {"features": features, "records": 4}
+    assert account["used"] == {"features": {"kept": 14}, "records": {"extracted": 4}}
+    assert account["named"] == {"features": {"without a value": {"count": 6, "example": "age"}}}
+    assert account["unaccounted"] == []
     found = back(tmp_path / "e", tmp_path / "out")
     assert sorted((r["always"][0], tuple(r["age"])) for r in found) == [(0, (30,)), (1, ()), (2, (32,)), (3, ())]
 
@@ -112,6 +118,7 @@ def test_what_cannot_be_kept_is_a_fault_with_its_place(
     status, told = run(extract_command, capsys, place, "--output", tmp_path / "e")
     assert status == 1
     assert told["records"] == len(items)
+    assert told["account"]["unaccounted"] == []
     faults = [fault for fault in told["details"] if f" {key} is left out" in fault]
     assert len(faults) == 1, told["details"]
     assert f"record {record} at byte" in faults[0]

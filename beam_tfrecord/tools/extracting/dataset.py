@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from beam_tfrecord.annotations import feature_keys
+from beam_tfrecord.core.account import AccountBuilder, merge_accounts
+from beam_tfrecord.core.account import faults as law_faults
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.metadata import CONVERSION, labels_file
 from beam_tfrecord.datasets.shard_files import FoundFiles, PlaceFault
@@ -30,6 +32,7 @@ from beam_tfrecord.tools.extracting.command import (
 )
 from beam_tfrecord.tools.extracting.layout import Layout, guess_for_extraction, layout_of, unknown_features
 from beam_tfrecord.tools.extracting.paths import IMAGES, MASKS
+from beam_tfrecord.tools.extracting.records import FEATURES, WITHOUT_VALUE
 from beam_tfrecord.tools.extracting.shards import (
     STAGING,
     ColumnUse,
@@ -51,7 +54,8 @@ _COPY_BYTES = 1 << 22
 class Extraction(FaultCounts):
     """What was extracted.
 
-    flags: with which convert makes the same records. notes: what could not be known or kept. unlisted: faults that are
+    flags: with which convert makes the same records. account: what became of all records and features, as JSON has it
+    (see :mod:`beam_tfrecord.core.account`). notes: what could not be known or kept. unlisted: faults that are
     counted only, by code.
     """
 
@@ -61,6 +65,7 @@ class Extraction(FaultCounts):
     unlisted: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    account: Mapping[str, Any] = field(default_factory=dict)
 
 
 def extraction_from_json(data: bytes) -> Extraction:
@@ -152,6 +157,8 @@ def finish(
     counts: dict[str, list[int]] = {}
     for report in ordered:
         counts.setdefault(report.split or "train", []).append(report.records)
+    account = AccountBuilder()
+    account.add(merge_accounts(report.account for report in ordered))
     further = [Fault(fault.file, None, None, fault.code, fault.cause) for fault in place_faults]
     if facts is not None:
         told = told_by_facts(facts, counts)
@@ -159,7 +166,7 @@ def finish(
             _lost(key, "it is of a kind of annotation that is not known here") for key in unknown_features(facts)
         ]
     else:
-        told = _told_by_records(ordered, [shard.file.name for shard in shards], counts, notes, further)
+        told = _told_by_records(ordered, [shard.file.name for shard in shards], counts, notes, further, account)
     flags = convert_flags(told, output)
     unlisted: Counter[str] = Counter()
     for report in ordered:
@@ -171,6 +178,7 @@ def finish(
         unlisted=dict(sorted(unlisted.items())),
         notes=tuple(notes),
         flags=tuple(flags),
+        account={**account.account().to_json(), "unaccounted": law_faults(account.account())},
     )
     if told.vocabulary is not None:
         storage.write_bytes(f"{output}/{LABELS}", labels_file(told.vocabulary))
@@ -207,6 +215,7 @@ def _told_by_records(
     counts: Mapping[str, Sequence[int]],
     notes: list[str],
     faults: list[Fault],
+    account: AccountBuilder,
 ) -> Told:
     """What the records themselves tell, where there is no conversion.json; notes about what was guessed, and faults
     about what cannot be kept."""
@@ -230,6 +239,12 @@ def _told_by_records(
     preset, renames = likely_keys(keys)
     taken = set(feature_keys(preset, renames, raw=is_raw).values())
     columns, left_out = undeclared_columns(uses, sum(report.rows for report in reports), taken)
+    for key, use in uses.items():
+        account.name(FEATURES, WITHOUT_VALUE, key, use.count - use.valued)
+        if key in left_out:
+            account.name(FEATURES, left_out[key], key, use.valued)
+        else:
+            account.use(FEATURES, "kept", use.valued)
     for key, why in left_out.items():
         place = max(uses[key].dtypes.values())  # with several types that where the second one was seen
         faults.append(_lost(key, why, place, files, uses[key].valued))

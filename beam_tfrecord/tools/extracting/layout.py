@@ -17,6 +17,8 @@ from beam_tfrecord.options.values import Column, parse_columns
 DERIVED_FACTS = frozenset({"format", "height", "width", "channels", "dtype", "shape", "sha256"})
 _DERIVED = ("label_one_hot", "keypoint_num", "semantic_mask_format", "instance_map_format")
 
+MADE_ANEW = frozenset({*DERIVED_FACTS, *_DERIVED})
+
 
 @dataclass(frozen=True)
 class Layout:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from beam_tfrecord.annotations.base import Feature
 from beam_tfrecord.annotations.keys import column_name
 from beam_tfrecord.annotations.label import NO_LABEL
+from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder
 from beam_tfrecord.datasets.record_view import SEQUENCE_EXAMPLE, RecordView, frames
 from beam_tfrecord.datasets.tfds_labels import LabelNames
-from beam_tfrecord.tools.extracting.layout import DERIVED_FACTS, Layout, guessed_layout
+from beam_tfrecord.tools.extracting.layout import DERIVED_FACTS, MADE_ANEW, Layout, guessed_layout
 from beam_tfrecord.tools.extracting.objects import objects_of, segments_of
 from beam_tfrecord.tools.extracting.paths import ImagePaths, mask_path
 from beam_tfrecord.tools.extracting.pictures import has_picture, picture_of, suffix_of
@@ -26,6 +27,8 @@ from beam_tfrecord.tools.extracting.values import (
 )
 from beam_tfrecord.tools.verifying.features import check_steps
 
+FEATURES, RECORDS = "features", "records"  # kinds of things in an account
+WITHOUT_VALUE = "without a value"
 _MASK_FILES = (("semantic_mask", "mask", "semantic"), ("instance_map", "instance_mask", "instance"))
 
 
@@ -49,7 +52,8 @@ class ExtractedRecord:
     line: the object of the manifest. files: contents by path below the output. labels: names by (list of ids, id),
     where the records themselves, or files beside them, are all that tells; conflicts: ids that have two. columns: (key,
     dtype, number of values) of each undeclared column. left_out: why, by key of a feature whose values no manifest can
-    hold. keys: of a record that nothing tells of.
+    hold. keys: of a record that nothing tells of. account: of the features, but for undeclared columns, which all
+    records together decide.
     """
 
     line: dict[str, Any] = field(default_factory=dict)
@@ -59,6 +63,7 @@ class ExtractedRecord:
     columns: list[tuple[str, str, int]] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     keys: frozenset[str] = frozenset()
+    account: Account = NO_ACCOUNT
     has_image: bool = False
 
 
@@ -154,7 +159,32 @@ class _Extraction:
             self._label(view.features)
         if not self.layout.is_known:
             self._tell_what_is_lost()
+        self.found.account = self._account()
         return self.found
+
+    def _account(self) -> Account:
+        """What became of each feature (of a sequence: of each of the context and of each step).
+
+        Found is what the message holds; used is what was taken from it.
+        """
+        builder, view, keys = AccountBuilder(), self.view, self.layout.keys
+        builder.find(FEATURES, len(view.features) + sum(map(len, view.steps.values())))
+        anew = {key for name, key in keys.items() if name in MADE_ANEW}
+        kept = {key for name, key in keys.items() if name in self.kept} - anew
+        columns = {name for name, _, _ in self.found.columns}
+        steps = [(key, feature) for key, features in view.steps.items() for feature in features]
+        for key, feature in [*view.features.items(), *steps]:
+            if key in self.found.left_out:
+                builder.name(FEATURES, self.found.left_out[key], key)
+            elif key in anew:
+                builder.use(FEATURES, "made anew")
+            elif key in kept:
+                builder.use(FEATURES, "kept")
+            elif not feature.values and key not in columns:
+                builder.name(FEATURES, WITHOUT_VALUE, key)
+            elif self.layout.is_known:
+                builder.name(FEATURES, "of a kind that is not known here", key)
+        return builder.account()
 
     def _leave_out(self, key: str, features: Features, why: str) -> None:
         if key in features and features[key].values:
@@ -171,6 +201,7 @@ class _Extraction:
     def _source_id(self) -> str | None:
         key = self.layout.keys.get("source_id")
         if self.layout.is_known:
+            self.kept.add("source_id")
             told: bytes = needed(self.view.features, key or "image/source_id", "bytes", 1)[0]
             return text_of_bytes(told)
         feature = self.view.features.get(key or "")
@@ -314,6 +345,7 @@ class _Extraction:
             dtype = "bytes" if column.type in ("string", "bytes") else column.type
             key = self.layout.keys[column_name(column)]
             values = needed(features, key, dtype, None if column.is_list else 1)
+            self.kept.add(column_name(column))
             cells[column.name] = [cell_of(value) for value in values] if column.is_list else cell_of(values[0])
         return cells
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from beam_tfrecord.conversion.writing.progress import Progress
 from beam_tfrecord.conversion.writing.read_ahead import ordered_map
+from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder
 from beam_tfrecord.datasets.metadata.text import json_line
 from beam_tfrecord.datasets.record_view import view_record
 from beam_tfrecord.datasets.shard_files import ShardFile
@@ -18,7 +19,7 @@ from beam_tfrecord.tfrecord import Record, RecordFault, batches, scan_records
 from beam_tfrecord.tfrecord.example import NO_KIND
 from beam_tfrecord.tools.extracting.layout import Layout
 from beam_tfrecord.tools.extracting.paths import WantedPaths, safe_path
-from beam_tfrecord.tools.extracting.records import ExtractedRecord, Place, RecordExtractor, picture_names
+from beam_tfrecord.tools.extracting.records import RECORDS, ExtractedRecord, Place, RecordExtractor, picture_names
 from beam_tfrecord.tools.extracting.values import UnextractableError
 from beam_tfrecord.tools.verifying.faults import Fault, FaultLog, Problem
 
@@ -130,6 +131,7 @@ class ShardExtract:
     rows: int = 0
     left_out: dict[str, LeftOut] = field(default_factory=dict)
     first_table: Seen | None = None
+    account: Account = NO_ACCOUNT
     keys: set[str] = field(default_factory=set)
     faults: tuple[Fault, ...] = ()
     unlisted: Mapping[str, int] = field(default_factory=dict)
@@ -210,11 +212,14 @@ class ShardExtractor:
         """Write the images and the part of the manifest. Raises StorageError when a place cannot be used at all."""
         log = FaultLog(shard.file.name, MAX_NAMED)
         found = ShardExtract(shard.number, shard.file.split)
+        account = AccountBuilder()
         with self.storage.open_write(f"{self.output}/{shard.part}") as part:
             try:
                 with self.storage.open(shard.file.uri) as file:
                     items = scan_records(file, shard.file.name, may_be_empty=shard.file.may_be_empty)
                     for item, outcome in self._outcomes(items, shard):
+                        if isinstance(item, Record) or item.is_of_record:
+                            account.find(RECORDS)
                         size = len(item.data) if isinstance(item, Record) else 0
                         is_good = isinstance(outcome, ExtractedRecord)
                         self.progress.add(int(is_good), int(not is_good), size)
@@ -223,11 +228,15 @@ class ShardExtractor:
                                 outcome.line["kinds"] = list(self.extractor.kinds)
                             assert isinstance(item, Record)
                             found.add(outcome, item)
+                            account.use(RECORDS, "extracted")
+                            account.add(outcome.account)
                             part.write(json_line(outcome.line).encode())
                         elif isinstance(item, RecordFault):
                             log.add_record_fault(item)
+                            account.name(RECORDS, item.code, str(item), int(item.is_of_record))
                         else:
                             log.add(outcome, item.index, item.offset)
+                            account.name(RECORDS, outcome.code, f"{shard.file.name}: record {item.index}")
             except FileNotFoundError:
                 log.add(Problem("missing_file", "the file is not there"))
             except OSError as error:
@@ -235,6 +244,7 @@ class ShardExtractor:
         stated = shard.file.records
         if stated is not None and not log.counts and found.records != stated:
             log.add(Problem("wrong_count", f"the file has {found.records:,} records, but {stated:,} are stated"))
+        found.account = account.account()
         found.faults, found.unlisted = tuple(log), log.unlisted()
         return found
 
