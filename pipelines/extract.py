@@ -71,13 +71,16 @@ def extract(arguments: Sequence[str]) -> int:
     if not flags.json:
         for fault in extraction.faults:
             print(printable(str(fault)))
+    for line in extraction.account["unaccounted"]:
+        say(f"error: {line}: this is a bug of the command, please report it")
     if not flags.quiet:
         for line in further_lines(extraction):
             say(printable(line))
     if not flags.json:
         print(printable(command_line(extraction.flags)))
     last_line(values(extraction, output, seconds), text(extraction, output, seconds), as_json=flags.json)
-    return FAILED if extraction.num_faults or not extraction.records else DONE
+    is_whole = extraction.records and not extraction.num_faults and not extraction.account["unaccounted"]
+    return DONE if is_whole else FAILED
 
 
 def run(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 import os
 import shlex
@@ -19,7 +21,7 @@ from beam_tfrecord.annotations.base import Feature
 from beam_tfrecord.tfrecord.example import encode_example
 from pipelines.main import main
 from tests.annotation_tools import write
-from tests.end_to_end.datasets import conversion, records, shard_bytes
+from tests.end_to_end.datasets import conversion, records, shard_bytes, shard_files
 from tests.end_to_end.reading.kinds import KINDS, convert_kind
 from tests.end_to_end.test_annotations import coco_collection, voc_masks
 from tests.samples import class_folders, draw_shape, jpeg, noise, png, truncated, turned_jpeg, write_files, write_table
@@ -42,10 +44,24 @@ def datasets(dataset: Callable[..., Path]) -> Callable[..., Path]:
     return dataset
 
 
+def check_account(account: dict[str, Any], dataset: Path) -> None:
+    """Every record and feature of a dataset of this tool is kept or made anew; counted by the readers of the tests."""
+    num_records = sum(len(read_shard(path)) for path in shard_files(dataset))
+    assert account["unaccounted"] == []
+    assert account["used"]["records"] == {"extracted": num_records}
+    assert account["found"]["records"] == num_records
+    assert account["found"]["features"] == sum(account["used"]["features"].values())
+    if conversion(dataset)["message"] == "Example":
+        assert account["found"]["features"] == sum(len(record) for record in records(dataset))
+    assert account["named"] == {}
+
+
 def round_trip(dataset: Path) -> Path:
     """Extract a dataset and convert that again, as the file of flags says; the shards must be the same bytes."""
     folder, again = dataset.with_name("extracted"), dataset.with_name("again")
-    assert extract(dataset, "--output", folder) == 0
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert extract(dataset, "--output", folder, "--json") == 0
+    check_account(json.loads(out.getvalue().splitlines()[-1])["account"], dataset)
     assert main(["convert", f"@{folder}/convert.args", "--output", str(again), "--quiet"]) == 0
     assert shard_bytes(again) == shard_bytes(dataset)
     assert shard_bytes(dataset)
