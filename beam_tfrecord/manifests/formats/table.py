@@ -143,7 +143,7 @@ def _table(lines: TextLines, piece: Piece, dialect: Dialect, image: int | None) 
         try:
             for cells in reader:
                 start, line = line, first + reader.line_num
-                if line - start > 1 and (within := line_within(cells, dialect, image)):
+                if line - start > 1 and (within := line_within(cells, dialect, image, lines.newline)):
                     raise swallowed(uri, start, start + within - 1)
                 if lines.had_nul:
                     lines.had_nul = False

@@ -159,6 +159,7 @@ class TextLines:
     def __init__(self, files: Files, uri: str, form: TextForm, start: int = 0, end: int = -1) -> None:
         self._files, self._form, self._start, self._end = files, form, start, end
         self.uri = uri
+        self.newline = form.newline
         self.had_nul = False
         self.nuls = 0
 

@@ -19,14 +19,14 @@ _DIGITS = re.compile(r"[0-9]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 
 
-def line_within(cells: Sequence[str], dialect: Dialect, image: int | None) -> int:
+def line_within(cells: Sequence[str], dialect: Dialect, image: int | None, newline: str = "\n") -> int:
     """Which line of a row over several lines looks like a row of its own, the first being 1; 0 for none.
 
-    cells: of the row. image: place of the column of the images.
+    cells: of the row. image: place of the column of the images. newline: what ends the lines of the file.
     """
     line = 1
     for place, cell in enumerate(cells):
-        first, *others = cell.split("\n")
+        first, *others = cell.split(newline)
         own = [*cells[:place], *_cells(first, dialect)] if others else []
         for number, text in enumerate(others, start=1):
             inner = _cells(text, dialect)
@@ -54,8 +54,12 @@ def swallowed(uri: str, start: int, line: int) -> ManifestError:
 
 
 def _cells(line: str, dialect: Dialect) -> list[str]:
-    reader = csv.reader([line.rstrip("\r\n")], delimiter=dialect.delimiter, skipinitialspace=dialect.skip_spaces)
-    return next(reader, [])
+    """The cells of a line that may be none of a CSV; none where they cannot be told."""
+    text = line.rstrip("\r\n").replace("\r", " ")  # outside of quotes the reader takes no carriage return
+    try:
+        return next(csv.reader([text], delimiter=dialect.delimiter, skipinitialspace=dialect.skip_spaces), [])
+    except csv.Error:
+        return []  # longer than any cell may be
 
 
 def _is_row(cells: Sequence[str], own: Sequence[str], image: int | None, width: int) -> bool:

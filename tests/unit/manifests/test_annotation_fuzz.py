@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from beam_tfrecord.annotations import KINDS, kinds_of
 from beam_tfrecord.annotations.base import Feature
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.core.geometry import PixelFrame
-from beam_tfrecord.errors import ElementError
+from beam_tfrecord.errors import ElementError, ManifestError
 from beam_tfrecord.manifests.formats.coco import CocoFormat
 from beam_tfrecord.manifests.formats.vertex import VertexFormat
 from beam_tfrecord.manifests.formats.voc_xml import fields_of_xml
@@ -176,9 +177,10 @@ def test_vertex_json(tmp_path: Path, value: Any) -> None:
 )
 def test_vertex_csv(tmp_path: Path, lines: list[list[str]]) -> None:
     text = "gs://b/first.jpg\n" + "\n".join(",".join(cells) for cells in lines)
-    _, found = read_items(VertexFormat(), write(tmp_path / "a.csv", text))
-    for item in found:
-        convert(item)
+    with suppress(*[ManifestError] if '"' in text else []):  # a quote that takes in the next line
+        _, found = read_items(VertexFormat(), write(tmp_path / "a.csv", text))
+        for item in found:
+            convert(item)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.formats.openimages import OpenImagesFormat
 from beam_tfrecord.manifests.formats.table import CsvFormat, TsvFormat
 from beam_tfrecord.manifests.formats.vertex import VertexFormat
+from beam_tfrecord.manifests.text.dialect import LONGEST_CELL
 from tests.annotation_tools import read_items, write
 
 ROWS = [f"z{number}.jpg,fox" for number in range(1, 30)]
@@ -50,6 +51,26 @@ def test_a_quote_that_takes_in_rows_is_an_error(
 def test_two_rows_that_one_cell_takes_in(tmp_path: Path) -> None:
     with pytest.raises(ManifestError, match=r"t\.csv:3: .* line 4"):
         lines_of(write(tmp_path / "t.csv", 'image,label\na.jpg,x\nb.jpg,"y\nc.jpg,z"\nd.jpg,x\n'))
+
+
+def test_carriage_returns_hide_no_rows(tmp_path: Path) -> None:
+    text = 'image,label\na.jpg,x\nb.jpg,"y\nc.jpg,z"\nd.jpg,x\n'
+    within = text.replace("c.jpg,z", "c.jpg,z\rz")
+    for content in (text.replace("\n", "\r"), text.replace("\n", "\r\n"), within, within.replace('z"', 'z"z')):
+        with pytest.raises(ManifestError, match=r"t\.csv:3: .* line 4"):
+            lines_of(write(tmp_path / "t.csv", content))
+
+
+def test_a_cell_of_carriage_returns_and_line_ends_is_one_cell(tmp_path: Path) -> None:
+    items = lines_of(write(tmp_path / "t.csv", 'image,note\na.jpg,"\n\r"\nb.jpg,"\r\n\rx"\n'), columns="note:string")
+    assert [item.fields["columns"]["note"] for item in items] == ["\n\r", "\r\n\rx"]
+
+
+def test_what_follows_a_closing_quote_may_be_of_any_length(tmp_path: Path) -> None:
+    text = f'image,label\na.jpg,"x\ny"z{"w" * (LONGEST_CELL + 1)}\nb.jpg,x\n'
+    damaged, row = lines_of(write(tmp_path / "t.csv", text))
+    assert isinstance(damaged, RejectedRow)
+    assert row.fields["image"] == "b.jpg"
 
 
 def test_names_without_an_ending_are_known_by_their_shape(tmp_path: Path) -> None:
