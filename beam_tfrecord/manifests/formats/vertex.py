@@ -7,15 +7,19 @@ CSV, with an optional ML_USE in front (TRAINING, VALIDATION, TEST, UNASSIGNED; T
 
 Two opposite corners are enough; the cells of the others are empty, those at the end of the line may be missing.
 JSON Lines: ``imageGcsUri`` with ``classificationAnnotation``, ``classificationAnnotations`` or
-``boundingBoxAnnotations``.
+``boundingBoxAnnotations``. The JSON of protobuf leaves out numbers that are 0 (protobuf.dev/programming-guides/json),
+so an ``xMin`` or ``yMin`` that is not there is 0, unless any line of the file writes one that is 0.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from beam_tfrecord.annotations.cells import real_number
+from beam_tfrecord.core.account import Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
@@ -31,6 +35,7 @@ from beam_tfrecord.options.config import ManifestConfig
 
 _ML_USE = "aiplatform.googleapis.com/ml_use"
 _SAMPLE_ROWS = 200
+_ZERO_SIDE = re.compile(r'"[xy]Min"\s*:\s*-?0(?:\.0*)?(?:[eE][-+]?\d+)?\s*[,}]')
 
 
 class VertexFormat(ManifestFormat):
@@ -67,7 +72,8 @@ class VertexFormat(ManifestFormat):
         source = piece.source
         lines = TextLines(files, source.uri, TextForm(**source.details["text"]))
         if source.details["task"] == "json":
-            yield from _json_rows(lines, source.uri)
+            again = TextLines(files, source.uri, TextForm(**source.details["text"]))
+            yield from _json_rows(lines, source.uri, _Sides(again))
         elif source.details["task"] == "boxes":
             yield from gather_by_image(_csv_rows(lines, source.uri, with_boxes=True))
         else:
@@ -154,16 +160,48 @@ def _corners(cells: Sequence[str]) -> list[str]:
 # JSON Lines
 
 
-def _json_rows(lines: TextLines, uri: str) -> Iterator[Row | RejectedRow]:
+@dataclass
+class _Sides:
+    """What a side that is not there means, in the whole file. lines: of the file, which are read when one is met."""
+
+    lines: TextLines
+    absent: int = 0
+    _written_in: int | None = field(default=None, repr=False)
+
+    @property
+    def written_in(self) -> int:
+        """The first line that writes a side of 0; 0 when none does."""
+        if self._written_in is None:
+            numbered = enumerate(self.lines, start=1)
+            self._written_in = next((number for number, line in numbered if _ZERO_SIDE.search(line)), 0)
+        return self._written_in
+
+    def of(self, annotation: Members, side: str) -> Any:
+        """One side as it stands, or what stands for it when it is not there."""
+        if side in annotation.value or side not in ("xMin", "yMin"):
+            return annotation.raw(side)
+        self.absent += 1
+        return None if self.written_in else 0
+
+    def decided(self) -> Iterator[Decision]:
+        """What was made of them, if any was met."""
+        if self.absent:
+            told = f"line {self.written_in} writes" if self.written_in else "as in the JSON of protobuf no line writes"
+            value = "missing" if self.written_in else "0"
+            yield Decision(f"xMin and yMin that are not there ({self.absent:,})", value, f"{told} one that is 0")
+
+
+def _json_rows(lines: TextLines, uri: str, sides: _Sides) -> Iterator[Item]:
     for number, line in enumerate(lines, start=1):
         if lines.had_nul:
             lines.had_nul = False
             yield rejected(f"{uri}:{number}", "bad_row", "the line holds NUL characters: the file is damaged there")
         elif line.strip():
-            yield _json_row(line, f"{uri}:{number}")
+            yield _json_row(line, f"{uri}:{number}", sides)
+    yield from sides.decided()
 
 
-def _json_row(line: str, origin: str) -> Row | RejectedRow:
+def _json_row(line: str, origin: str, sides: _Sides) -> Row | RejectedRow:
     try:
         value = decode_json(line)
     except ValueError as error:
@@ -174,12 +212,12 @@ def _json_row(line: str, origin: str) -> Row | RejectedRow:
         image = members.text("imageGcsUri")
         if not image.strip():
             raise RowError("bad_row", "the line has no imageGcsUri")
-        return Row(origin, {"image": image, **_json_fields(members, origin)})
+        return Row(origin, {"image": image, **_json_fields(members, origin, sides)})
     except RowError as error:
         return rejected(origin, error.code, error.message, image)
 
 
-def _json_fields(members: Members, origin: str) -> dict[str, Any]:
+def _json_fields(members: Members, origin: str, sides: _Sides) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     resources = members.object("dataItemResourceLabels")
     split = split_of_cell(resources.text(_ML_USE), is_ml_use=True) if resources is not None else ""
@@ -199,7 +237,7 @@ def _json_fields(members: Members, origin: str) -> dict[str, Any]:
         fields["boxes"] = [
             {
                 "class": annotation.name("displayName"),
-                "bbox": [annotation.raw(side) for side in ("xMin", "yMin", "xMax", "yMax")],
+                "bbox": [sides.of(annotation, side) for side in ("xMin", "yMin", "xMax", "yMax")],
                 "normalized": True,
                 "origin": f"{origin}:{annotation.where}",
             }

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from beam_tfrecord.annotations.boxes import BoxesKind
+from beam_tfrecord.core.account import Decision
 from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import AnnotationError
 from beam_tfrecord.manifests.formats.vertex import VertexFormat
+from beam_tfrecord.options.config import InputSpec, ManifestConfig
 from tests.annotation_tools import parse, read_items, rejects, write
 from tests.local_files import LocalFiles
 
@@ -134,3 +136,50 @@ def test_json_lines_that_are_none_are_rejects(tmp_path: Path, line: str) -> None
 )
 def test_recognised_by_content(text: str, expected: bool) -> None:
     assert FORMAT.recognises(LocalFiles(), "x.csv", text.encode()) is expected
+
+
+def sides(*boxes: dict[str, float]) -> str:
+    """Lines with one box each."""
+    lines = [
+        {"imageGcsUri": f"{number}.jpg", "boundingBoxAnnotations": [{"displayName": "hen", **box}]}
+        for number, box in enumerate(boxes)
+    ]
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def told_of(path: Path) -> tuple[list[Any], list[Decision]]:
+    files, config = LocalFiles(), ManifestConfig(input=(InputSpec(str(path)),))
+    source = FORMAT.describe(files, str(path), None, config)
+    items = [item for piece in FORMAT.pieces(files, source) for item in FORMAT.rows(files, piece, config)]
+    boxes = [item.fields["boxes"][0]["bbox"] for item in items if isinstance(item, Row)]
+    return boxes, [item for item in items if isinstance(item, Decision)]
+
+
+def test_a_lower_side_that_protobuf_leaves_out_is_zero(tmp_path: Path) -> None:
+    whole = {"xMin": 0.1, "yMin": 0.2, "xMax": 0.5, "yMax": 0.9}
+    text = sides({"yMin": 0.2, "xMax": 0.5, "yMax": 0.9}, {"xMax": 0.5, "yMax": 0.9}, whole)
+    boxes, decisions = told_of(write(tmp_path / "import.jsonl", text))
+    assert boxes == [[0, 0.2, 0.5, 0.9], [0, 0, 0.5, 0.9], [0.1, 0.2, 0.5, 0.9]]
+    assert decisions == [
+        Decision("xMin and yMin that are not there (3)", "0", "as in the JSON of protobuf no line writes one that is 0")
+    ]
+    assert told_of(write(tmp_path / "import.jsonl", sides(whole)))[1] == []
+
+
+@pytest.mark.parametrize("zero", ["0", "0.0", "-0.000", "0e0"])
+def test_where_a_line_writes_a_zero_side_one_that_is_not_there_is_missing(tmp_path: Path, zero: str) -> None:
+    text = sides({"yMin": 0.2, "xMax": 0.5, "yMax": 0.9}, {"xMin": 7, "yMin": 0.3, "xMax": 0.5, "yMax": 0.9})
+    boxes, decisions = told_of(write(tmp_path / "import.jsonl", text.replace("7,", f" {zero} ,")))
+    assert boxes[0] == [None, 0.2, 0.5, 0.9]
+    assert [(told.value, told.why) for told in decisions] == [("missing", "line 2 writes one that is 0")]
+    with pytest.raises(AnnotationError):
+        parse(BoxesKind(), {"boxes": [{"class": "hen", "bbox": boxes[0], "normalized": True}]})
+
+
+def test_an_upper_side_or_one_that_is_null_is_never_taken_for_zero(tmp_path: Path) -> None:
+    text = sides({"xMin": 0.1, "yMin": 0.2, "yMax": 0.9}) + sides({"xMax": 0.5, "yMax": 0.9, "yMin": 0.1}).replace(
+        '"xMax"', '"xMin": null, "xMax"'
+    )
+    boxes, decisions = told_of(write(tmp_path / "import.jsonl", text))
+    assert boxes == [[0.1, 0.2, None, 0.9], [None, 0.1, 0.5, 0.9]]
+    assert decisions == []
