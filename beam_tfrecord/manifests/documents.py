@@ -26,7 +26,7 @@ class Picture:
     """What a document says of one picture.
 
     where: its place in the document. stated: the picture as the document spells it. fields: canonical ones but for the
-    image. problem: why there is no row.
+    image. problem: why it is no row but a reject. is_left_out: it is neither; the account tells why.
     """
 
     where: str
@@ -34,6 +34,7 @@ class Picture:
     fields: Mapping[str, Any] = field(default_factory=dict)
     account: Account = NO_ACCOUNT
     problem: RowError | None = None
+    is_left_out: bool = False
 
 
 class NamedImages:
@@ -111,6 +112,8 @@ class DocumentFormat(ManifestFormat):
         told = AccountBuilder()
         for picture in self.pictures(files, source, names):
             told.add(picture.account)
+            if picture.is_left_out:
+                continue
             origin = f"{source.uri}:{picture.where}"
             try:
                 if picture.problem is not None:

@@ -74,6 +74,7 @@ FORMATS = Registry(
         "yolo": "yolo:YoloFormat",
         "labelme": "labelme:LabelmeFormat",
         "cvat": "cvat:CvatFormat",
+        "label_studio": "label_studio:LabelStudioFormat",
         "vertex": "vertex:VertexFormat",
         "openimages": "openimages:OpenImagesFormat",
         "extracted": "extracted:ExtractedFormat",

@@ -135,6 +135,12 @@ class ManifestConfig(ConfigSection):
         "is passed over; auto: outlines, when nothing else fits them",
         choices=("auto", "outline", "box"),
     )
+    annotator: str = option(
+        "auto",
+        "whose annotation of a picture counts where several people annotated it (Label Studio): the id or address of "
+        "one, first, latest, or all; auto: the one that is marked as ground truth, else the latest",
+        metavar="NAME",
+    )
     label_separator: str | None = option(
         None, "text between the labels of one cell; without it a cell is one label", metavar="TEXT"
     )

@@ -226,6 +226,7 @@ FORMAT_NAMES = [
     "yolo",
     "labelme",
     "cvat",
+    "label_studio",
     "vertex",
     "openimages",
     "extracted",

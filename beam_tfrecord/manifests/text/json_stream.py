@@ -36,6 +36,11 @@ def iterate_members(stream: BinaryIO, name: str) -> Iterator[JsonItem]:
     yield from _Reader(stream, name).members()
 
 
+def iterate_array(stream: BinaryIO, name: str) -> Iterator[JsonItem]:
+    """The elements of the array that a JSON file (UTF-8) holds, in order, as :func:`iterate_members` reads; no key."""
+    yield from _Reader(stream, name).elements()
+
+
 class _Reader:
     """A window on the text: ``_text[_place:]`` is what was read and not yet used."""
 
@@ -62,6 +67,16 @@ class _Reader:
                 self._fail("text follows the end of the object")
         finally:
             self._stream.detach()  # the caller's stream stays open
+
+    def elements(self) -> Iterator[JsonItem]:
+        try:
+            if self._next() != "[":
+                self._fail("it does not begin with [")
+            yield from (item for item in self._elements("") if item.place >= 0)
+            if self._next():
+                self._fail("text follows the end of the array")
+        finally:
+            self._stream.detach()
 
     def _members(self) -> Iterator[JsonItem]:
         while True:
