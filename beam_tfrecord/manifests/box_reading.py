@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from beam_tfrecord.annotations.cells import real_number
@@ -163,19 +163,25 @@ class BoxReading:
         )
 
     def _class_of_region(self) -> str:
-        """The attribute that is the class: the stated one, the only one, or the only one with a usual name."""
+        """The attribute that is the class: the stated one, or what the names tell."""
         if self._class_key is None:
-            usual = [key for key in self._keys if key.casefold() in _CLASS_KEYS]
-            found = list(self._keys) if len(self._keys) == 1 else usual
-            if len(found) != 1:
-                told = ", ".join(map(repr, self._keys))
-                where = _file(next(iter(self._first.values()), ""))
-                raise AmbiguousManifestError(
-                    f"{where}: regions have the attributes {told}; say which is the class, such as "
-                    f"--label_column {next(iter(self._keys))}"
-                )
-            self._class_key = found[0]
+            self._class_key = class_attribute(list(self._keys), _file(next(iter(self._first.values()), "")))
         return self._class_key
+
+
+def class_attribute(keys: Sequence[str], where: str) -> str:
+    """The attribute of regions that is their class: the only one, or the only one with a usual name.
+
+    keys: names of the attributes. where: the file, for the message. Raises AmbiguousManifestError.
+    """
+    usual = [key for key in keys if key.casefold() in _CLASS_KEYS]
+    found = list(keys) if len(keys) == 1 else usual
+    if len(found) != 1:
+        told = ", ".join(map(repr, keys))
+        raise AmbiguousManifestError(
+            f"{where}: regions have the attributes {told}; say which is the class, such as --label_column {keys[0]}"
+        )
+    return found[0]
 
 
 def _numbers(box: Mapping[str, Any]) -> _Numbers | None:

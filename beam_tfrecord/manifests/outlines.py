@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _SAGITTA = 0.05  # how far the sides of an outline may lie inside of the ellipse that it stands for
 _MOST_SIDES = 720
+_LARGEST = 1e5  # from there on an outline has the most sides
 
 
 def rectangle(xmin: float, ymin: float, xmax: float, ymax: float) -> list[float]:
@@ -35,10 +36,11 @@ def turned(outline: Sequence[float], degrees: float, x: float, y: float) -> list
 def ellipse(x: float, y: float, across: float, down: float) -> list[float]:
     """A polygon for an ellipse in pixels, the four ends of its axes among the corners. across, down: its radii."""
     radius = max(abs(across), abs(down))
-    sides = 8
-    if radius > _SAGITTA:
-        sides = max(sides, math.ceil(math.pi / math.acos(1 - _SAGITTA / radius)))
-    sides = min(4 * math.ceil(sides / 4), _MOST_SIDES)
+    sides = _MOST_SIDES
+    if radius <= _SAGITTA:
+        sides = 8
+    elif radius < _LARGEST:
+        sides = max(8, min(4 * math.ceil(math.pi / math.acos(1 - _SAGITTA / radius) / 4), _MOST_SIDES))
     angles = [2 * math.pi * number / sides for number in range(sides)]
     return [number for angle in angles for number in (x + across * math.cos(angle), y + down * math.sin(angle))]
 

@@ -75,6 +75,8 @@ FORMATS = Registry(
         "labelme": "labelme:LabelmeFormat",
         "cvat": "cvat:CvatFormat",
         "label_studio": "label_studio:LabelStudioFormat",
+        "via": "via:ViaFormat",
+        "createml": "createml:CreateMLFormat",
         "vertex": "vertex:VertexFormat",
         "openimages": "openimages:OpenImagesFormat",
         "extracted": "extracted:ExtractedFormat",

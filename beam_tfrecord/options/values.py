@@ -227,6 +227,8 @@ FORMAT_NAMES = [
     "labelme",
     "cvat",
     "label_studio",
+    "via",
+    "createml",
     "vertex",
     "openimages",
     "extracted",
