@@ -100,7 +100,7 @@ def run_case(case: Case, root: Path, scratch: Path, repeat: int, *, quick: bool)
         source = as_dataset(source, scratch / f"dataset-{case.name}")
     runs: dict[str, list[Measured]] = {program.name: [] for program in case.programs}
     peaks: dict[str, int] = {}
-    for number in range(repeat + 1):
+    for number in range(min(repeat, case.most_runs) + 1):
         for program in case.programs:
             measured = run(program, source, scratch / "output", expected, watched=number == 0)
             if number == 0:
@@ -116,7 +116,11 @@ def run_case(case: Case, root: Path, scratch: Path, repeat: int, *, quick: bool)
         peak = peaks[name]
         rows[name] = {"wall": wall, "cpu": cpu, "peak": peak, "ratio": wall / ours}
         goal = f"   goal {case.goal:g}" if name == case.against else ""
-        print(f"  {name:28} {wall:7.2f} s   cpu {cpu:7.2f} s   {peak / 2**20:6.0f} MiB   x{wall / ours:5.2f}{goal}")
+        each = cpu / expected * 1e6
+        print(
+            f"  {name:28} {wall:7.2f} s   cpu {cpu:7.2f} s, {each:8.1f} us each   {peak / 2**20:6.0f} MiB   "
+            f"x{wall / ours:5.2f}{goal}"
+        )
     sys.stdout.flush()
     return rows
 

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord.conversion.writing.statistics import MIN_SAMPLES
-from beam_tfrecord.report import details, findings, images, overview
+from beam_tfrecord.report import details, findings, images, inputs, overview
 from beam_tfrecord.report.classes import class_balance
 from beam_tfrecord.report.dataset import Dataset
 from beam_tfrecord.report.overlays import style_rules
@@ -42,6 +42,8 @@ def page_values(dataset: Dataset, pictures: Pictures) -> dict[str, Any]:
         "rows": overview.row_bar(conversion) if dataset.has_metadata else None,
         "conversion": conversion,
         "inputs": overview.input_rows(conversion),
+        "accounts": inputs.input_accounts(conversion),
+        "num_inputs": len(conversion.get("inputs", ())),
         "splits": overview.split_rows(conversion),
         "balance": balance,
         "image_charts": images.image_charts(stored) if stored else [],

@@ -328,3 +328,22 @@ def test_the_page_about_a_million_records_is_small() -> None:
     text = read(page).text
     assert "1,000 of 2,066" in text
     assert "some of each code; all of them are in rejects.jsonl" in text
+
+
+def test_the_inputs_are_accounted_for() -> None:
+    told = {
+        "uri": f"/data/{EVIL}",
+        "format": "yolo",
+        "found": {"files": 3},
+        "used": {"files": {"image": 1}},
+        "named": {"files": {"looks like labels": {"count": 2, "example": f"{EVIL}.txt"}}},
+        "decisions": [{"what": "split", "value": "train", "why": "the name of a folder"}],
+        "surprises": [{"code": "labels_not_read", "message": f"2 files {EVIL}"}],
+    }
+    page = page_of(dataset(conversion(inputs=[told] * 51)))
+    text = page.decode("utf-8")
+    assert "files: 3" in text
+    assert "looks like labels" in text
+    assert "the name of a folder" in text
+    assert "50 of 51 inputs are shown" in text
+    assert EVIL not in text

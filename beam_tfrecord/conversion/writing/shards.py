@@ -199,6 +199,6 @@ def shard_fingerprint(placed: Iterable[Placed], plan: DatasetPlan, config: Conve
     digest = hashlib.sha256()
     digest.update(f"{library_versions()}\n{config.fingerprint()}\n{config.output.index}\n{plan.schema!r}\n".encode())
     for item in placed:
-        digest.update(b"%d %d %d " % (item.order, item.occurrence, item.reject is not None))
-        digest.update(hashlib.sha256(item.payload).digest())
+        head = b"%d %d %d %d " % (item.order, item.occurrence, item.reject is not None, len(item.payload))
+        digest.update(head + item.payload)
     return digest.hexdigest()
