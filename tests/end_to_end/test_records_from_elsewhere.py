@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from beam_tfrecord.tools.verifying import Fault
 from pipelines import extract as extract_command
 from pipelines import index as index_command
 from pipelines import reshard as reshard_command
@@ -145,6 +146,58 @@ def test_lists_of_unequal_length_are_a_fault_of_both_commands(
         status, told = run(command, capsys, place, *further)
         assert status == 1
         assert told["by_code"] == {"uneven_lists": 1}
+
+
+BOX = {f"image/object/bbox/{axis}{end}": [value] for axis in "xy" for end, value in (("min", 0.1), ("max", 0.5))}
+DISAGREEING = {
+    "a column of two types": ([{"x": [1]}, {}, {"x": [1.5]}], "x is", 2),
+    "an id of two types": ([{"image/source_id": [b"a"]}, {"image/source_id": [7]}], "image/source_id is int64", 1),
+    "an id with two names": (
+        [{"image/class/label": [1], "image/class/text": [name]} for name in (b"cat", b"cat", b"dog")],
+        "the id 1 has the names 'cat' and 'dog'",
+        2,
+    ),
+    "an id with a name and without": (
+        [{"image/class/label": [1], "image/class/text": [b"cat"]}, {"image/class/label": [1]}],
+        "the id 1 has the names '1' and 'cat'",
+        1,
+    ),
+    "a name with two ids": (
+        [{**BOX, "image/object/class/label": [n], "image/object/class/text": [b"cat"]} for n in (1, 2)],
+        "the id 2 has the name 'cat', and so has 1",
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["in one file", "in several files"])
+@pytest.mark.parametrize("what", DISAGREEING)
+def test_records_that_disagree_are_a_fault_of_both_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], what: str, split: bool
+) -> None:
+    rows, cause, record = DISAGREEING[what]
+    items = [example(number, **row) for number, row in enumerate(rows)]
+    files = [[item] for item in items] if split else [items]
+    for number, own in enumerate(files):
+        place = write(tmp_path / "in" / f"train-{number:05d}-of-{len(files):05d}.tfrecord", own).parent
+    where = f"train-{record:05d}-of-{len(files):05d}.tfrecord: record 0" if split else f": record {record} at byte"
+    for command, further in ((verify_command, ()), (extract_command, ("--output", tmp_path / "e"))):
+        status, told = run(command, capsys, place, *further)
+        assert (status, told["faults"]) == (1, 1), told
+        (fault,) = [detail if isinstance(detail, str) else str(Fault(**detail)) for detail in told["details"]]
+        assert where in fault
+        assert cause in fault
+
+
+def test_a_file_in_which_no_record_is_an_example_is_one_fault_of_both_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = write(tmp_path / "in" / "train-00000-of-00002.tfrecord", [b"\xff\xfe text", b"\x99" * 20]).parent
+    write(place / "train-00001-of-00002.tfrecord", [example(0)])
+    for command, further in ((verify_command, ()), (extract_command, ("--output", tmp_path / "e"))):
+        status, told = run(command, capsys, place, *further)
+        assert (status, told["by_code"]) == (1, {"no_example": 1})
+        assert "none of its 2 records" in str(told["details"])
 
 
 @pytest.mark.parametrize("missing", ["shorter list", "empty step", "step without a kind"])

@@ -40,8 +40,8 @@ from beam_tfrecord.tools.extracting.shards import (
     Seen,
     ShardExtract,
     ShardToExtract,
-    merge_labels,
 )
+from beam_tfrecord.tools.verifying.agreement import joint
 from beam_tfrecord.tools.verifying.faults import Fault, FaultCounts
 
 RESULT = f"{STAGING}/result.json"
@@ -220,13 +220,9 @@ def _told_by_records(
     """What the records themselves tell, where there is no conversion.json; notes about what was guessed, and faults
     about what cannot be kept."""
     notes.append("no conversion.json tells of these files: what is not named below was guessed from their keys")
-    labels: dict[tuple[str, int], str] = {}
-    conflicts: set[str] = set()
     uses: dict[str, ColumnUse] = {}
     lost: dict[str, LeftOut] = {}
     for report in reports:
-        conflicts |= report.conflicts
-        merge_labels(labels, report.labels, conflicts)
         for key, left in report.left_out.items():
             if key in lost:
                 lost[key].add(left)
@@ -249,12 +245,14 @@ def _told_by_records(
         place = max(uses[key].dtypes.values())  # with several types that where the second one was seen
         faults.append(_lost(key, why, place, files, uses[key].valued))
     faults += [_lost(key, left.why, left.place, files, left.count) for key, left in sorted(lost.items())]
-    vocabulary, moved = joint_vocabulary(labels)
-    vocabulary = None if conflicts else vocabulary
-    notes += moved if vocabulary is not None else []
-    if labels and vocabulary is None:
-        why = f" ({sorted(conflicts)[0]})" if conflicts else ""
-        notes.append(f"the ids of the labels are no vocabulary{why}: conversion numbers the names anew")
+    agreement = joint(report.agreement for report in reports)
+    faults += agreement.type_faults(besides=left_out)
+    wrong_labels = list(agreement.label_faults())
+    faults += wrong_labels
+    vocabulary, moved = joint_vocabulary(agreement.labels) if not wrong_labels else (None, [])
+    notes += moved
+    if wrong_labels:
+        notes.append("the ids of the labels are no vocabulary: conversion numbers the names anew")
     has_images = any(report.has_images for report in reports)
     tables = [report.first_table for report in reports if report.first_table is not None]
     if has_images and tables:

@@ -25,6 +25,7 @@ from beam_tfrecord.tools.extracting.values import (
     text_of_bytes,
     values_of,
 )
+from beam_tfrecord.tools.verifying.agreement import NOTHING_TOLD, Told, names_of_ids, told_by
 from beam_tfrecord.tools.verifying.features import check_steps
 
 FEATURES, RECORDS = "features", "records"  # kinds of things in an account
@@ -49,8 +50,8 @@ class Place(NamedTuple):
 class ExtractedRecord:
     """What becomes of a record.
 
-    line: the object of the manifest. files: contents by path below the output. labels: names by (list of ids, id),
-    where the records themselves, or files beside them, are all that tells; conflicts: ids that have two. columns: (key,
+    line: the object of the manifest. files: contents by path below the output. told: by a record
+    from elsewhere, to be compared with the others. columns: (key,
     dtype, number of values) of each undeclared column. left_out: why, by key of a feature whose values no manifest can
     hold. keys: of a record that nothing tells of. account: of the features, but for undeclared columns, which all
     records together decide.
@@ -58,8 +59,7 @@ class ExtractedRecord:
 
     line: dict[str, Any] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
-    labels: dict[tuple[str, int], str] = field(default_factory=dict)
-    conflicts: list[str] = field(default_factory=list)
+    told: Told = NOTHING_TOLD
     columns: list[tuple[str, str, int]] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)
     keys: frozenset[str] = frozenset()
@@ -105,6 +105,11 @@ class RecordExtractor:
         self._names_by_key = names_by_key
 
     @property
+    def is_guessing(self) -> bool:
+        """Whether nothing tells of the records."""
+        return self._layout is None
+
+    @property
     def kinds(self) -> tuple[str, ...]:
         """Facets that the first line of a file must tell."""
         return self._layout.kinds if self._layout is not None else ()
@@ -114,8 +119,10 @@ class RecordExtractor:
         if self._layout is not None:
             return _Extraction(self._layout, self._paths, view, place).run()
         dtypes = dtypes_of(view)
-        found = _Extraction(guessed_layout(dtypes, self._names_by_key), self._paths, view, place).run()
+        layout = guessed_layout(dtypes, self._names_by_key)
+        found = _Extraction(layout, self._paths, view, place).run()
         found.keys = frozenset(dtypes)
+        found.told = told_by(view, layout.keys, layout.names_by_key)
         return found
 
 
@@ -319,20 +326,9 @@ class _Extraction:
         known = self.layout.names_by_key.get(ids_key or "")
         if not texts and known is not None:
             is_single = ids_name == "label" and len(ids) == 1
-            self.found.labels.update({(ids_name, number): name for number, name in enumerate(known)})
             return [self._name(number, dict(enumerate(known)), is_single) for number in ids]
         texts = texts or [b""] * len(ids)
-        names = []
-        for number, text in zip(ids, texts, strict=True):
-            name = text_of_bytes(text).strip()
-            if not name and number == NO_LABEL:
-                names.append("")
-                continue
-            names.append(name or str(number))
-            known_as = self.found.labels.setdefault((ids_name, number), names[-1])
-            if known_as != names[-1]:
-                self.found.conflicts.append(f"{number} is {known_as!r} and {names[-1]!r}")
-        return names
+        return [name for _, name in names_of_ids(zip(ids, texts, strict=True))]
 
     # -----------------------------------------------------------------------------------------------------------------
     # Columns

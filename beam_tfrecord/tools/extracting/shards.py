@@ -21,6 +21,8 @@ from beam_tfrecord.tools.extracting.layout import Layout
 from beam_tfrecord.tools.extracting.paths import WantedPaths, safe_path
 from beam_tfrecord.tools.extracting.records import RECORDS, ExtractedRecord, Place, RecordExtractor, picture_names
 from beam_tfrecord.tools.extracting.values import UnextractableError
+from beam_tfrecord.tools.verifying.agreement import Agreement, no_message_cause
+from beam_tfrecord.tools.verifying.agreement import Place as FirstPlace
 from beam_tfrecord.tools.verifying.faults import Fault, FaultLog, Problem
 
 TASK_RECORDS = 16  # records in one task of a thread, or fewer large ones
@@ -115,8 +117,8 @@ class ShardExtract:
     """What became of one file.
 
     records: lines that were written. has_images: whether any record has an image; first_table: where one without was
-    seen first. labels: names by (list of ids, id), where no conversion.json tells them. conflicts: ids that are told in
-    two ways. columns: undeclared ones by name. rows: pictures or table rows that could have them. left_out: by key what
+    seen first. agreement: what records from elsewhere tell.
+    columns: undeclared ones by name. rows: pictures or table rows that could have them. left_out: by key what
     could not be extracted. keys: of records that nothing tells of. faults, unlisted: those that are named, and counts
     of others by code.
     """
@@ -125,8 +127,7 @@ class ShardExtract:
     split: str
     records: int = 0
     has_images: bool = False
-    labels: dict[tuple[str, int], str] = field(default_factory=dict)
-    conflicts: set[str] = field(default_factory=set)
+    agreement: Agreement = field(default_factory=Agreement)
     columns: dict[str, ColumnUse] = field(default_factory=dict)
     rows: int = 0
     left_out: dict[str, LeftOut] = field(default_factory=dict)
@@ -136,15 +137,14 @@ class ShardExtract:
     faults: tuple[Fault, ...] = ()
     unlisted: Mapping[str, int] = field(default_factory=dict)
 
-    def add(self, found: ExtractedRecord, record: Record) -> None:
+    def add(self, found: ExtractedRecord, record: Record, file: str) -> None:
         """Count one record."""
         place = Seen(self.number, record.index, record.offset)
         self.records += 1
         self.has_images |= found.has_image
         if not found.has_image and self.first_table is None:
             self.first_table = place
-        self.conflicts.update(found.conflicts)
-        merge_labels(self.labels, found.labels, self.conflicts)
+        self.agreement.see(found.told, FirstPlace(file, record.index, record.offset))
         self.rows += len(found.line.get("frames", (1,)))
         for name, dtype, count in found.columns:
             self.columns.setdefault(name, ColumnUse()).see(dtype, count, place)
@@ -154,15 +154,6 @@ class ShardExtract:
             else:
                 self.left_out[key] = LeftOut(why, place)
         self.keys.update(found.keys)
-
-
-def merge_labels(
-    known: dict[tuple[str, int], str], further: Mapping[tuple[str, int], str], conflicts: set[str]
-) -> None:
-    """Add names by (list of ids, id); ids with another name are told."""
-    for place, name in further.items():
-        if known.setdefault(place, name) != name:
-            conflicts.add(f"{place[1]} is {known[place]!r} and {name!r}")
 
 
 def wanted_paths(shard: ShardToExtract, layout: Layout | None, storage: Storage) -> bytes:
@@ -227,7 +218,7 @@ class ShardExtractor:
                             if self.extractor.kinds and not found.records:
                                 outcome.line["kinds"] = list(self.extractor.kinds)
                             assert isinstance(item, Record)
-                            found.add(outcome, item)
+                            found.add(outcome, item, shard.file.name)
                             account.use(RECORDS, "extracted")
                             account.add(outcome.account)
                             part.write(json_line(outcome.line).encode())
@@ -241,10 +232,14 @@ class ShardExtractor:
                 log.add(Problem("missing_file", "the file is not there"))
             except OSError as error:
                 log.add(Problem("unreadable_file", f"the file cannot be read: {error}"))
+        told = account.account()
+        num_records = told.found.get(RECORDS, 0)
+        if self.extractor.is_guessing and num_records and log.counts["no_example"] == num_records:
+            log.join("no_example", no_message_cause(num_records))
         stated = shard.file.records
         if stated is not None and not log.counts and found.records != stated:
             log.add(Problem("wrong_count", f"the file has {found.records:,} records, but {stated:,} are stated"))
-        found.account = account.account()
+        found.account = told
         found.faults, found.unlisted = tuple(log), log.unlisted()
         return found
 

@@ -17,6 +17,7 @@ from beam_tfrecord.datasets.tfds_info import TfdsInfo, read_tfds_info
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tools.verifying import metadata
+from beam_tfrecord.tools.verifying.agreement import joint
 from beam_tfrecord.tools.verifying.faults import Fault, FaultCounts
 from beam_tfrecord.tools.verifying.folder import check_files, check_staging, strangers
 from beam_tfrecord.tools.verifying.identities import shared_ids
@@ -101,6 +102,9 @@ def _further_faults(
         yield Fault(CONVERSION, None, None, "wrong_metadata", f"it is damaged: {cause}")
     if facts is None:
         yield from (Fault(fault.file, None, None, fault.code, fault.cause) for fault in found.faults)
+        agreement = joint(report.agreement for report in reports)
+        yield from agreement.type_faults()
+        yield from agreement.label_faults()
         if found.folder:
             yield from _tfds_faults(found.folder, reports, notes, storage)
         return
@@ -165,10 +169,6 @@ def _notes_about(reports: Sequence[ShardReport], found: FoundFiles) -> Iterator[
     if found.facts is None:
         why = f"{CONVERSION} cannot be used" if found.trouble else f"no {CONVERSION} tells of these files"
         yield f"{why}: features, labels and checksums of files were not compared"
-        other = [report.name for report in reports if set(report.messages) == {NOT_A_MESSAGE}]
-        if other:
-            what = other[0] if len(other) == 1 else f"{len(other):,} files"
-            yield f"{what}: the records are no tf.train.Example; only their lengths and checksums were checked"
     packed = Counter(report.compression for report in reports if report.compression != "none")
     if found.facts is None:
         for compression, count in sorted(packed.items()):

@@ -114,6 +114,12 @@ class FaultLog:
         place = (fault.record, fault.offset) if fault.is_of_record else (None, None)
         self.add(Problem(fault.code, fault.cause), *place)
 
+    def join(self, code: str, cause: str) -> None:
+        """One fault of the whole file instead of all of a code."""
+        self.faults[:] = [fault for fault in self.faults if fault.code != code]
+        del self.counts[code]
+        self.add(Problem(code, cause))
+
     def unlisted(self) -> dict[str, int]:
         """How many faults of each code were counted only."""
         kept = Counter(fault.code for fault in self.faults)

@@ -12,6 +12,7 @@ from beam_tfrecord.datasets.record_keys import guess_keys
 from beam_tfrecord.datasets.record_view import EXAMPLE, RecordView, frames, view_record
 from beam_tfrecord.datasets.tfds_labels import LabelNames
 from beam_tfrecord.images.sniff import sniff
+from beam_tfrecord.tools.verifying.agreement import NOTHING_TOLD, Told, told_by
 from beam_tfrecord.tools.verifying.faults import Problem
 from beam_tfrecord.tools.verifying.features import check_features, check_message, check_steps
 from beam_tfrecord.tools.verifying.labels import check_labels, check_named_ids, label_ids
@@ -28,7 +29,8 @@ class CheckedRecord:
     """What was found in a record.
 
     message: ``Example``, ``SequenceExample``, or '' when it is neither. id_hash: of its source id, NO_ID without one.
-    labels: ids of every label used. images: pictures that were looked at.
+    labels: ids of every label used. images: pictures that were looked at. told: by a record from elsewhere, to be
+    compared with the others.
     """
 
     problems: tuple[Problem, ...]
@@ -36,6 +38,7 @@ class CheckedRecord:
     id_hash: bytes = NO_ID
     labels: tuple[int, ...] = ()
     images: int = 0
+    told: Told = NOTHING_TOLD
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,9 @@ class RecordRules:
         keys = guess_or(self.facts.keys if self.facts is not None else None, view)
         problems = list(self._problems(view, pictures, keys))
         labels = [number for frame in _labelled(view, pictures) for number in label_ids(frame, keys)]
+        told = told_by(view, keys, self.label_names) if self.facts is None else NOTHING_TOLD
         return CheckedRecord(
-            tuple(problems), view.message, id_hash(view, keys), tuple(labels), _count_images(pictures, keys)
+            tuple(problems), view.message, id_hash(view, keys), tuple(labels), _count_images(pictures, keys), told
         )
 
     def _problems(

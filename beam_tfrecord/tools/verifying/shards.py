@@ -15,6 +15,7 @@ from beam_tfrecord.conversion.writing.read_ahead import ordered_map
 from beam_tfrecord.datasets.shard_files import ShardFile
 from beam_tfrecord.storage import Storage, name_of
 from beam_tfrecord.tfrecord import Record, RecordFault, batches, detect_compression, scan_records
+from beam_tfrecord.tools.verifying.agreement import Agreement, Place, no_message_cause
 from beam_tfrecord.tools.verifying.faults import Fault, FaultCounts, FaultLog, Problem
 from beam_tfrecord.tools.verifying.indexes import IndexComparison
 from beam_tfrecord.tools.verifying.measured import MeasuredFile
@@ -35,7 +36,8 @@ class ShardReport(FaultCounts):
     records: whole ones. num_bytes, crc32c: of the file. payload_bytes: of its records, without framing. messages:
     records by message type, '' for neither. labels: uses of each label id. images: pictures that were decoded. ids: the
     hashes of the whole records' ids, eight bytes each, in order. gaps: numbers of damaged records, which have no id.
-    unlisted: faults that were counted only, by code. decoder: what looked at the images. has_index: whether an index
+    unlisted: faults that were counted only, by code. agreement: what records from elsewhere tell.
+    decoder: what looked at the images. has_index: whether an index
     file was compared. twin: whether the ArrayRecord file was ``compared`` or ``skipped``, '' when there is none.
     """
 
@@ -53,6 +55,7 @@ class ShardReport(FaultCounts):
     gaps: tuple[int, ...] = ()
     faults: tuple[Fault, ...] = ()
     unlisted: Mapping[str, int] = field(default_factory=dict)
+    agreement: Agreement = field(default_factory=Agreement)
     decoder: str = ""
     has_index: bool = False
     twin: str = ""
@@ -74,14 +77,16 @@ class _Totals:
     labels: Counter[int] = field(default_factory=Counter)
     ids: bytearray = field(default_factory=bytearray)
     gaps: list[int] = field(default_factory=list)
+    agreement: Agreement = field(default_factory=Agreement)
 
-    def add(self, record: Record, size: int, checked: CheckedRecord) -> None:
+    def add(self, record: Record, size: int, checked: CheckedRecord, file: str) -> None:
         self.records += 1
         self.payload_bytes += size
         self.images += checked.images
         self.messages[checked.message] += 1
         self.labels.update(checked.labels)
         self.ids += checked.id_hash
+        self.agreement.see(checked.told, Place(file, record.index, record.offset))
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ class ShardChecker:
                 totals.gaps.append(record.record)
                 log.add_record_fault(record)
                 continue
-            totals.add(record, size, checked)
+            totals.add(record, size, checked, shard.name)
             self.progress.add(not checked.problems, bool(checked.problems), size)
             if index is not None:
                 index.compare(record, size)
@@ -152,6 +157,7 @@ class ShardChecker:
             gaps=tuple(totals.gaps),
             faults=(*log, *twin.faults),
             unlisted=log.unlisted(),
+            agreement=totals.agreement,
             decoder=self.decoder,
             has_index=index is not None,
             twin=twin.state,
@@ -196,10 +202,9 @@ class ShardChecker:
         return Record(item.index, item.offset, b""), len(item.data), self.rules.check(item.data)
 
     def _settle_messages(self, totals: _Totals, log: FaultLog) -> None:
-        """A file from elsewhere in which no record is a message holds something else on purpose: that is no fault."""
+        """A file from elsewhere in which no record is a message holds something else: that is one fault."""
         if self.rules.facts is None and set(totals.messages) == {NOT_A_MESSAGE}:
-            log.faults[:] = [fault for fault in log.faults if fault.code != "no_example"]
-            del log.counts["no_example"]
+            log.join("no_example", no_message_cause(totals.records))
 
     def _compare(self, shard: ShardFile, file: MeasuredFile, totals: _Totals, log: FaultLog) -> None:
         """The file as a whole against what conversion.json states. What damaged records explain is not told again."""

@@ -197,12 +197,13 @@ def test_files_without_metadata_are_checked_as_far_as_they_can_be(tmp_path: Path
     assert "features" not in verdict.checked
 
 
-def test_records_that_are_something_else_are_no_fault_without_metadata(tmp_path: Path) -> None:
+def test_a_file_in_which_no_record_is_a_message_is_one_fault(tmp_path: Path) -> None:
     write_shard(tmp_path / "blobs.tfrecord", [b"\xff\xfe any bytes", b"\x99" * 20])
     verdict = verdict_of(tmp_path / "blobs.tfrecord")
-    assert verdict.faults == ()
+    (fault,) = verdict.faults
+    assert (fault.code, fault.record) == ("no_example", None)
+    assert "none of its 2 records" in fault.cause
     assert verdict.records == 2
-    assert any("no tf.train.Example" in note for note in verdict.notes)
 
 
 def test_one_bad_record_among_examples_is_a_fault(tmp_path: Path) -> None:

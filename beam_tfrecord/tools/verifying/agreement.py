@@ -1,0 +1,171 @@
+"""What records from elsewhere must agree in, over all files: types of features, and one name for each id of labels.
+
+``verify`` and ``extract`` gather the same and tell the same faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from beam_tfrecord.annotations.label import NO_LABEL
+from beam_tfrecord.datasets.record_view import RecordView, frames
+from beam_tfrecord.datasets.tfds_labels import LabelNames
+from beam_tfrecord.tools.verifying.faults import Fault
+from beam_tfrecord.tools.verifying.labels import LABEL_LISTS, Frame
+
+_WORDS = {"label": "images", "object_label": "objects", "panoptic_segment_label": "segments"}
+
+LabelId = tuple[str, int]  # logical name of a list of ids, id
+
+
+class Place(NamedTuple):
+    """Where something was seen first: name of the file, number of the record, where that starts."""
+
+    file: str
+    record: int
+    offset: int
+
+
+class Told(NamedTuple):
+    """What one record tells. types: (key, dtype) of features with values. names: of its ids. known: logical name of a
+    list of ids -> the names that a file beside the records has for them, where it was looked up there."""
+
+    types: tuple[tuple[str, str], ...] = ()
+    names: tuple[tuple[LabelId, str], ...] = ()
+    known: Mapping[str, Sequence[str]] = {}
+
+
+NOTHING_TOLD = Told()
+
+
+def told_by(view: RecordView, keys: Mapping[str, str], names_by_key: LabelNames) -> Told:
+    """What a record tells. keys: logical name -> key; without those of an image its labels are columns."""
+    steps = [(key, feature) for key, features in view.steps.items() for feature in features]
+    types = {(key, feature.dtype) for key, feature in [*view.features.items(), *steps] if feature.values}
+    names: list[tuple[LabelId, str]] = []
+    known: dict[str, Sequence[str]] = {}
+    if "encoded" in keys or "raw" in keys:
+        for frame in [view.features, *(frames(view) if view.steps else ())]:
+            for ids_name, texts_name in LABEL_LISTS:
+                _see_labels(frame, keys, ids_name, texts_name, names_by_key, names, known)
+    return Told(tuple(sorted(types)), tuple(names), known)
+
+
+def _see_labels(
+    frame: Frame,
+    keys: Mapping[str, str],
+    ids_name: str,
+    texts_name: str,
+    names_by_key: LabelNames,
+    names: list[tuple[LabelId, str]],
+    known: dict[str, Sequence[str]],
+) -> None:
+    key = keys.get(ids_name, "")
+    ids, texts = frame.get(key), frame.get(keys.get(texts_name, ""))
+    if ids is None or ids.dtype != "int64":
+        return
+    spelled = texts.values if texts is not None and texts.dtype == "bytes" else ()
+    if not spelled and key in names_by_key:
+        known[ids_name] = names_by_key[key]
+    elif not spelled or len(spelled) == len(ids.values):
+        named = zip(ids.values, spelled or [b""] * len(ids.values), strict=True)
+        names += [((ids_name, number), name) for number, name in names_of_ids(named) if name]
+
+
+def names_of_ids(told: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
+    """(id, name) of ids with the texts beside them: without one the id spelled as a number, '' for that of no label."""
+    for number, text in told:
+        name = text.decode("utf-8", "surrogateescape").strip()
+        yield number, name or ("" if number == NO_LABEL else str(number))
+
+
+@dataclass
+class Agreement:
+    """What the records of one or more files tell: where each type of a feature and each name of an id was seen first.
+
+    Types and names stand in the order in which they were seen. known: the lists of ids whose names a file tells.
+    """
+
+    types: dict[str, dict[str, Place]] = field(default_factory=dict)
+    names: dict[LabelId, dict[str, Place]] = field(default_factory=dict)
+    known: set[str] = field(default_factory=set)
+
+    def see(self, told: Told, place: Place) -> None:
+        """Take in one record."""
+        for key, dtype in told.types:
+            self.types.setdefault(key, {}).setdefault(dtype, place)
+        for label, name in told.names:
+            self.names.setdefault(label, {}).setdefault(name, place)
+        for ids_name in sorted(told.known.keys() - self.known):
+            self.known.add(ids_name)
+            for number, name in enumerate(told.known[ids_name]):
+                self.names.setdefault((ids_name, number), {}).setdefault(name, place)
+
+    def add(self, other: Agreement) -> None:
+        """Take in what a later file tells."""
+        for key, by_type in other.types.items():
+            _add(self.types.setdefault(key, {}), by_type)
+        for label, by_name in other.names.items():
+            _add(self.names.setdefault(label, {}), by_name)
+        self.known |= other.known
+
+    @property
+    def labels(self) -> dict[LabelId, str]:
+        """The one name of each id; meaningful without :meth:`label_faults` only."""
+        return {label: min(by_name) for label, by_name in self.names.items()}
+
+    def type_faults(self, besides: Iterable[str] = ()) -> Iterator[Fault]:
+        """Features of several types. besides: keys that are told elsewhere."""
+        passed = set(besides)
+        for key, by_type in sorted(self.types.items()):
+            if len(by_type) > 1 and key not in passed:
+                (first, place), (second, other) = list(by_type.items())[:2]
+                cause = f"{key} is {second}, but {first} in record {place.record} of {place.file}"
+                yield Fault(other.file, other.record, other.offset, "wrong_features", cause)
+
+    def label_faults(self) -> Iterator[Fault]:
+        """Lists of ids that are no vocabulary: an id with two names, a name with two ids, a negative id; the first of
+        each list, and how many more."""
+        troubles: dict[str, list[Fault]] = {}
+        ids_of: dict[tuple[str, str], int] = {}
+        for (ids_name, number), by_name in sorted(self.names.items()):
+            where = f"among the labels of {_WORDS[ids_name]} the id {number}"
+            cause, place = "", list(by_name.values())[:2][-1]
+            if len(by_name) > 1:
+                told = " and ".join(repr(name) for name in sorted(by_name))
+                cause = f"{where} has the names {told}"
+            elif number < 0:
+                cause = f"{where} ({min(by_name)!r}) is negative"
+            elif ids_of.setdefault((ids_name, min(by_name)), number) != number:
+                cause = f"{where} has the name {min(by_name)!r}, and so has {ids_of[ids_name, min(by_name)]}"
+            if cause:
+                troubles.setdefault(ids_name, []).append(
+                    Fault(place.file, place.record, place.offset, "bad_label", cause)
+                )
+        for own in troubles.values():
+            first = own[0]
+            more = f" (and {len(own) - 1:,} more ids are like that)" if len(own) > 1 else ""
+            yield Fault(first.file, first.record, first.offset, first.code, first.cause + more)
+
+
+def _add(known: dict[str, Place], later: Mapping[str, Place]) -> None:
+    for value, place in later.items():
+        known.setdefault(value, place)
+
+
+def no_message_cause(records: int) -> str:
+    """Of a file from elsewhere in which no record is a message."""
+    return (
+        f"none of its {records:,} records is a tf.train.Example or SequenceExample: only lengths and checksums can be "
+        "checked, and nothing can be extracted"
+    )
+
+
+def joint(agreements: Iterable[Agreement]) -> Agreement:
+    """What all files tell, in their order."""
+    whole = Agreement()
+    for own in agreements:
+        whole.add(own)
+    return whole
