@@ -160,6 +160,10 @@ REJECT_CODES: Mapping[str, Explanation] = MappingProxyType(
         ),
         "encrypted_archive": Explanation("The archive member is encrypted.", "Unpack it and make it anew without."),
         "damaged_archive": Explanation("The archive member cannot be read.", "Fetch or make the archive again."),
+        "damaged_record": Explanation(
+            "A record of a TFRecord file has a wrong checksum, ends early, or is no tf.train.Example.",
+            "Fetch the file again; verify tells all that is wrong with it.",
+        ),
         "read_failed": Explanation(
             "Reading the file failed, also when it was tried again.", "See the message; run again with --resume."
         ),

@@ -13,17 +13,13 @@ from beam_tfrecord.datasets.published import read_conversion
 from beam_tfrecord.datasets.tfds_info import read_tfds_info
 from beam_tfrecord.datasets.tfds_labels import LabelNames, read_label_names
 from beam_tfrecord.errors import DatasetError
+from beam_tfrecord.manifests.filenames import is_record_name
 from beam_tfrecord.storage import Storage, has_glob, name_of, parent
 from beam_tfrecord.tfrecord import detect_compression
 from beam_tfrecord.tfrecord.compression import inflated_start
 from beam_tfrecord.tfrecord.framing import HEADER_SIZE, parse_header
 
 _HEAD = 1 << 16
-# .tfrecord, .tfrecords.gz, .tfrec, .record; and data.tfrecord-00000-of-00008 or train-00000-of-00128 without an ending.
-_RECORD_NAME = re.compile(
-    r".*(?:\.(?:tfrecords?|tfrec|tfr|records?)(?:[-.]\d+-of-\d+)?|-\d{5,}-of-\d{5,})(?:\.(?:gz|zz|gzip|zlib|deflate|snappy|zstd?|bz2|xz|lz4))?",
-    re.IGNORECASE | re.DOTALL,
-)
 _SPLIT_NAME = re.compile(r"(?:.*-)?(?P<split>[^-]+?)(?:\.tfrecords?|\.tfrec|\.records?)?[-.]\d+-of-\d+.*", re.DOTALL)
 
 
@@ -77,11 +73,6 @@ class FoundFiles:
     def splits(self) -> list[str]:
         """Names of the splits that are known, in order."""
         return sorted({file.split for file in self.files} - {""})
-
-
-def is_record_name(name: str) -> bool:
-    """Whether a file's name says that it holds TFRecords."""
-    return _RECORD_NAME.fullmatch(name) is not None
 
 
 def find_files(places: Sequence[str], storage: Storage) -> FoundFiles:

@@ -19,6 +19,11 @@ _DATA = re.compile(
     r"sha256)(?:\.gz|\.bz2|\.xz)?$|(?:^|/)(?:readme|licen[cs]e|copying|changelog|notice|makefile|_success)$",
     re.IGNORECASE,
 )
+# .tfrecord, .tfrecords.gz, .tfrec, .record; and data.tfrecord-00000-of-00008 or train-00000-of-00128 without an ending.
+_RECORD_NAME = re.compile(
+    r".*(?:\.(?:tfrecords?|tfrec|tfr|records?)(?:[-.]\d+-of-\d+)?|-\d{5,}-of-\d{5,})(?:\.(?:gz|zz|gzip|zlib|deflate|snappy|zstd?|bz2|xz|lz4))?",
+    re.IGNORECASE | re.DOTALL,
+)
 _JUNK_FOLDERS = frozenset({"__macosx", "@eadir", "$recycle.bin", "system volume information", "lost+found"})
 _JUNK_FILES = frozenset({"thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r"})
 _JUNK_NAMES = _JUNK_FOLDERS | _JUNK_FILES
@@ -32,6 +37,11 @@ def is_image_name(path: str) -> bool:
 def is_data_name(path: str) -> bool:
     """Whether the name is that of a text, table or document, so that nobody takes it for an image."""
     return not path.endswith(_COMMON_SUFFIXES) and _DATA.search(path) is not None
+
+
+def is_record_name(name: str) -> bool:
+    """Whether a file's name says that it holds TFRecords."""
+    return _RECORD_NAME.fullmatch(name) is not None
 
 
 def is_archive_name(path: str) -> bool:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.base import Files, Source
-from beam_tfrecord.manifests.filenames import is_archive_name, is_data_name, is_image_name, junk_part
+from beam_tfrecord.manifests.filenames import is_archive_name, is_data_name, is_image_name, is_record_name, junk_part
 from beam_tfrecord.manifests.missing import missing
 from beam_tfrecord.manifests.own_outputs import (
     EXTRACTED,
@@ -40,6 +40,7 @@ from beam_tfrecord.options.config import ManifestConfig
 from beam_tfrecord.options.places import check_place
 from beam_tfrecord.options.values import InputSpec, check_split_name
 
+RECORDS = "tfrecord"  # the format
 _WITHOUT_COLUMNS = ("folder", "glob", "voc", "yolo")
 
 
@@ -66,7 +67,19 @@ def describe_inputs(files: Files, config: ManifestConfig, output: str = "") -> t
     sources = []
     for spec in config.input:
         sources += [_describe(files, place, spec, config, output) for place in find_places(files, spec, config, output)]
+    _check_keys(sources, config)
     return tuple(sources)
+
+
+def _check_keys(sources: Sequence[Source], config: ManifestConfig) -> None:
+    """Raise ConfigError where an option names a feature of records and no input has any."""
+    for name in ("image_key", "label_key"):
+        key = getattr(config, name)
+        if key is not None and not any(
+            RECORDS in (source.format, source.details.get("inner", {}).get("format")) for source in sources
+        ):
+            column = name.replace("key", "column")
+            raise ConfigError(f"--{name} {key} names a feature of TFRecords, and no input holds any: is it --{column}?")
 
 
 def _describe(files: Files, place: Place, spec: InputSpec, config: ManifestConfig, output: str) -> Source:
@@ -86,7 +99,13 @@ def _describe(files: Files, place: Place, spec: InputSpec, config: ManifestConfi
         told = Decision("format", source.format, why)
         return replace(source, decisions=(told, *source.decisions), census=_census_of(files, source, place.uri))
 
-    root = place.uri if is_folder else literal_folder(place.uri) if place.format == "glob" else folder_of(place.uri)
+    root = (
+        place.uri
+        if is_folder
+        else literal_folder(place.uri)
+        if place.format in ("glob", RECORDS)
+        else folder_of(place.uri)
+    )
     source = describe_beside(look, files, root, output)
     if place.left_out:
         source = left_out_of(source, files, place.left_out)
@@ -184,11 +203,14 @@ def _check_split(split: str | None, spec: InputSpec) -> None:
 def _places_of_glob(
     files: Files, pattern: str, matched: Sequence[str], split: str | None, config: ManifestConfig
 ) -> list[Place]:
-    """One place for images, one for each manifest; ConfigError for both at once."""
-    if config.format not in ("auto", "glob"):
-        return [Place(uri, split) for uri in matched if junk_part(name_of(uri)) is None]
+    """One place for images or files of records, one for each manifest; ConfigError for images and manifests at once."""
     base = len(literal_folder(pattern))
     kept = [uri for uri in matched if junk_part(uri[base:].lstrip("/")) is None]
+    is_of_records = kept and all(is_record_name(name_of(uri)) for uri in kept)
+    if config.format == RECORDS or (config.format == "auto" and is_of_records):
+        return [Place(pattern, split, RECORDS)]
+    if config.format not in ("auto", "glob"):
+        return [Place(uri, split) for uri in matched if junk_part(name_of(uri)) is None]
     others = [uri for uri in kept if is_data_name(uri) or is_archive_name(uri)]
     images = any(map(is_image_name, kept))
     if not images and len(others) < len(kept):

@@ -33,7 +33,7 @@ class Registry(Mapping[str, ManifestFormat]):
     """Formats by name. A format's module is imported when the format is first asked for."""
 
     def __init__(self, places: Mapping[str, str]) -> None:
-        """places: ``module:Class`` in ``formats/``, by name."""
+        """places: ``module:Class`` by name; modules of ``formats/``, or full names of those that need other rooms."""
         self._places = dict(places)
         self._formats: dict[str, ManifestFormat] = {}
 
@@ -45,7 +45,8 @@ class Registry(Mapping[str, ManifestFormat]):
                     f"the workers import"
                 )
             module, _, kind = self._places[name].partition(":")
-            self._formats[name] = getattr(importlib.import_module(f"beam_tfrecord.manifests.formats.{module}"), kind)()
+            full = module if "." in module else f"beam_tfrecord.manifests.formats.{module}"
+            self._formats[name] = getattr(importlib.import_module(full), kind)()
         return self._formats[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -80,6 +81,7 @@ FORMATS = Registry(
         "vertex": "vertex:VertexFormat",
         "openimages": "openimages:OpenImagesFormat",
         "extracted": "extracted:ExtractedFormat",
+        "tfrecord": "beam_tfrecord.tools.extracting.as_input:TfrecordFormat",
         "jsonl": "jsonl:JsonlFormat",
         "parquet": "parquet:ParquetFormat",
         "csv": "table:CsvFormat",

@@ -99,6 +99,12 @@ class ManifestConfig(ConfigSection):
     label_column: str | None = option(
         None, "column with the label (default: the one with a usual name)", metavar="COLUMN"
     )
+    image_key: str | None = option(
+        None, "feature of TFRecords that holds the image (default: by its name and what it holds)", metavar="KEY"
+    )
+    label_key: str | None = option(
+        None, "feature of TFRecords that holds the label (default: the one with a usual name)", metavar="KEY"
+    )
     split_column: str | None = option(
         None, "column with the split (default: the one with a usual name)", metavar="COLUMN"
     )

@@ -232,6 +232,7 @@ FORMAT_NAMES = [
     "vertex",
     "openimages",
     "extracted",
+    "tfrecord",
 ]
 
 COLUMN_TYPES = ("int64", "float", "string", "bytes")

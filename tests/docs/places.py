@@ -12,9 +12,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from beam_tfrecord import convert
+from beam_tfrecord import Feature, convert
+from beam_tfrecord.tfrecord.example import encode_example
 from tests.fruit import KINDS, as_json, fruit_folders, still_life
 from tests.samples import jpeg, png, write_files, write_table
+from tests.tiny_reader import frame
 
 SCENES = {"kitchen": ["apple", "pear"], "garden": ["banana"], "market": ["plum", "lemon", "apple"]}
 
@@ -159,6 +161,16 @@ def labels_txt(folder: Path) -> None:
     (folder / "labels.txt").write_text("".join(f"{name}\n" for name in KINDS))
 
 
+def old_records(folder: Path) -> None:
+    """Records of scenes with labels, without this tool's metadata."""
+    features = [
+        {"image": Feature("bytes", [jpeg(still_life(fruit, 1).image)]), "label": Feature("int64", [number])}
+        for number, fruit in enumerate(SCENES.values())
+    ]
+    data = b"".join(frame(encode_example(record)) for record in features)
+    write_files(folder, {"old/train-00000-of-00001.tfrecord": data})
+
+
 def dataset(name: str) -> Callable[[Path], None]:
     """A finished dataset."""
 
@@ -201,6 +213,7 @@ PLACES: dict[str, Callable[[Path], None]] = {
     "boxes.csv": boxes_csv,
     "clips.csv": clips_csv,
     "labels.txt": labels_txt,
+    "old": old_records,
     "out": dataset("out"),
     "spring": season("spring", 100),
     "summer": season("summer", 200),

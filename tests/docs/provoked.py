@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from beam_tfrecord import convert
+from beam_tfrecord import Feature, convert
+from beam_tfrecord.tfrecord.example import encode_example
 from tests import image_samples
 from tests.image_kinds import KINDS
 from tests.loopback import Answer, serving
 from tests.samples import HTML_ERROR_PAGE, draw_shape, jpeg, png, truncated, turned_jpeg, write_files, write_table
+from tests.tiny_reader import frame
 
 Messages = dict[tuple[str, str], str]
 SQUARE = jpeg(draw_shape("square", 1, 64, 48).image)
@@ -39,6 +41,7 @@ def provoke(folder: Path) -> Messages:
         _storage,
         _voc,
         _accounts,
+        _records,
         _outputs,
     ):
         own = folder / conversion.__name__.strip("_")
@@ -98,6 +101,12 @@ def _accounts() -> Iterable[tuple[str, str, str]]:
     yield from _told("listed/list.csv")
     write_files(Path("unread"), {"cat.jpg": SQUARE, "list.csv": b"image,species_tag\ncat.jpg,cat\n"})
     yield from _told("unread/list.csv")
+
+
+def _records() -> Iterable[tuple[str, str, str]]:
+    good = frame(encode_example({"image": Feature("bytes", [SQUARE]), "label": Feature("int64", [1])}))
+    Path("old.tfrecord").write_bytes(good + good[:-20] + bytes([good[-20] ^ 1]) + good[-19:])
+    yield from _told("old.tfrecord")
 
 
 def _deep() -> Any:
