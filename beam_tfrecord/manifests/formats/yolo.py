@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -225,7 +225,7 @@ def _find_data(files: Files, uri: str, images: str | None, encoding: str) -> tup
             images or folder, read_names_file(files, named, encoding), parts, manifests=(data, named, *lists.values())
         ), [told]
     beside = find_yaml(files, folder, encoding)
-    named = beside or _names_file(files, folder)
+    named = beside or _names_file(files, folder, encoding)
     if beside:
         names = read_yaml(files, beside, images, need_parts=False, encoding=encoding).names
     else:
@@ -236,24 +236,28 @@ def _find_data(files: Files, uri: str, images: str | None, encoding: str) -> tup
     return YoloData(images or folder, names, parts, has_rule=not is_folder, manifests=manifests), [told]
 
 
-def _names_file(files: Files, folder: str) -> str:
-    """The file of class names of a folder: at its top, else the only one below it. Raises ManifestError."""
-    top = next((place for name in _NAME_FILES if files.is_file(place := files.join(folder, name))), "")
-    if top:
-        return top
-    below = [path for path in relative_files(files, folder)[0] if name_of(path).lower() in _NAME_FILES]
-    found = {_content(files, files.join(folder, path)): files.join(folder, path) for path in reversed(below)}
-    if len(found) > 1:
-        one, other = sorted(found.values())[:2]
-        raise ManifestError(f"{one} and {other} name different classes: put the right one into {folder}")
+def _names_file(files: Files, folder: str, encoding: str) -> str:
+    """The file of class names of a folder: at its top, else below it. Raises ManifestError, also where two disagree."""
+    found = [place for name in _NAME_FILES if files.is_file(place := files.join(folder, name))]
+    if not found:
+        below = relative_files(files, folder)[0]
+        found = [files.join(folder, path) for path in below if name_of(path).lower() in _NAME_FILES]
     if not found:
         raise ManifestError(f"{folder} names no classes: put a data.yaml or a classes.txt there, one name per line")
-    return next(iter(found.values()))
+    names = read_names_file(files, found[0], encoding)
+    for other in found[1:]:
+        theirs = read_names_file(files, other, encoding)
+        if theirs != names:
+            number = next(number for number in sorted({*names, *theirs}) if names.get(number) != theirs.get(number))
+            raise ManifestError(
+                f"{found[0]} and {other} name different classes: class {number} is {_called(names, number)} in one and "
+                f"{_called(theirs, number)} in the other. Put the right one into {folder} and take the other out"
+            )
+    return found[0]
 
 
-def _content(files: Files, uri: str) -> bytes:
-    with files.open(uri) as stream:
-        return stream.read()
+def _called(names: Mapping[int, str], number: int) -> str:
+    return repr(names[number]) if number in names else "not there"
 
 
 def _parts_of_folder(files: Files, folder: str) -> tuple[tuple[str, str], ...]:

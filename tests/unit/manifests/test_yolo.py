@@ -205,6 +205,39 @@ def test_a_list_is_an_input_of_its_own(tmp_path: Path) -> None:
     assert [item.fields["image"] for item in items] == ["images/val/val_0.jpg"]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("classes.txt", "obj.names"),
+        ("labels.txt", "_darknet.labels"),
+        ("predefined_classes.txt", "classes.txt"),
+        ("data/obj.names", "data/classes.txt"),  # both below
+        ("a/classes.txt", "b/classes.txt"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("names", "others", "told"),
+    [
+        ("cat\ndog\n", "dog\ncat\n", "class 0 is '(cat|dog)' in one and '(cat|dog)' in the other"),
+        ("cat\ndog\n", "cat\ndog\nhen\n", "class 2 is ('hen'|not there) in one and ('hen'|not there) in the other"),
+        ("cat\ndog\n", "cat\n\ndog\n", "class 1 is ('dog'|not there) in one"),
+    ],
+)
+def test_files_of_names_that_disagree_are_an_error(
+    tmp_path: Path, one: str, other: str, names: str, others: str, told: str
+) -> None:
+    write(tmp_path / "a.jpg", "pixels")
+    write(tmp_path / "a.txt", "0 0.5 0.5 0.5 0.5\n")
+    write(tmp_path / one, names)
+    write(tmp_path / other, others)
+    with pytest.raises(ManifestError, match=told) as caught:
+        read_items(FORMAT, tmp_path)
+    assert str(tmp_path / one) in str(caught.value)
+    assert str(tmp_path / other) in str(caught.value)
+    write(tmp_path / other, "\ufeff" + names.replace("\n", "\r\n") + "\n")  # the same names, written otherwise
+    assert read_items(FORMAT, tmp_path)[0].labels == ("cat", "dog")
+
+
 def test_without_a_yaml_names_come_from_classes_txt(tmp_path: Path) -> None:
     write(tmp_path / "images/a.jpg", "pixels")
     write(tmp_path / "labels/a.txt", "1 0.5 0.5 0.1 0.1")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from beam_tfrecord.annotations.boxes import BoxesKind
-from beam_tfrecord.errors import AmbiguousManifestError, ConfigError
+from beam_tfrecord.errors import AmbiguousManifestError
 from beam_tfrecord.manifests.formats.yolo import YoloFormat
 from beam_tfrecord.manifests.registry import detect_format
 from tests.annotation_tools import fields_by_image, parse, read_items, rejects, write
@@ -78,12 +78,11 @@ def test_boxes_in_pixels_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "data", "told"),
+    ("name", "data", "known_as"),
     [
-        ("annotations.xml", '<?xml version="1.0"?>\n<annotations><version>1.1</version></annotations>', "CVAT"),
-        ("a.json", '{"version":"5.3.1","shapes":[{"label":"x"}],"imagePath":"a.jpg"}', "Labelme"),
+        ("annotations.xml", '<?xml version="1.0"?>\n<annotations><version>1.1</version></annotations>', "cvat"),
+        ("a.json", '{"version":"5.3.1","shapes":[{"label":"x"}],"imagePath":"a.jpg"}', "labelme"),
     ],
 )
-def test_files_of_other_tools_are_called_by_their_name(tmp_path: Path, name: str, data: str, told: str) -> None:
-    with pytest.raises(ConfigError, match=told):
-        detect_format(LocalFiles(), str(write(tmp_path / name, data)))
+def test_files_of_other_tools_are_known_as_theirs(tmp_path: Path, name: str, data: str, known_as: str) -> None:
+    assert detect_format(LocalFiles(), str(write(tmp_path / name, data))) == known_as
