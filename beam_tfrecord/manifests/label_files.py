@@ -136,7 +136,7 @@ class LabelFileFormat(ManifestFormat):
         Raises ManifestError when none has.
         """
         finder = ImageFinder(images)
-        count = sum(finder.find("", without_suffix(path)) is not None for path in labels)
+        count = sum(finder.find("", _stem(path)) is not None for path in labels)
         looked_at = 0
         for path in labels[:_LOOKED_AT] if not count else ():
             item, account = self._item(files, layout, finder, config.encoding, path)
@@ -186,7 +186,7 @@ class LabelFileFormat(ManifestFormat):
         self, files: Files, layout: _Layout, finder: ImageFinder, encoding: str, path: str
     ) -> tuple[Row | RejectedRow | None, Account]:
         """The row of a label file, None for one of another kind, and the account of it."""
-        uri, stem = files.join(layout.labels, path), without_suffix(path)
+        uri, stem = files.join(layout.labels, path), _stem(path)
         told = AccountBuilder()
         try:
             labelled = self.read(_read(files, uri), name_of(path), encoding)
@@ -211,6 +211,12 @@ class LabelFileFormat(ManifestFormat):
         if split:
             fields["split"] = split
         return Row(uri, fields), told.account()
+
+
+def _stem(path: str) -> str:
+    """The path of a label file without its ending, and without that of its image: ``x.json`` and ``x.jpg.json``."""
+    stem = without_suffix(path)
+    return without_suffix(stem) if is_image_name(stem) else stem
 
 
 def _images(files: Files, layout: _Layout) -> list[str]:

@@ -78,6 +78,8 @@ FORMATS = Registry(
         "label_studio": "label_studio:LabelStudioFormat",
         "via": "via:ViaFormat",
         "createml": "createml:CreateMLFormat",
+        "datumaro": "datumaro:DatumaroFormat",
+        "supervisely": "supervisely:SuperviselyFormat",
         "vertex": "vertex:VertexFormat",
         "openimages": "openimages:OpenImagesFormat",
         "extracted": "extracted:ExtractedFormat",

@@ -229,6 +229,8 @@ FORMAT_NAMES = [
     "label_studio",
     "via",
     "createml",
+    "datumaro",
+    "supervisely",
     "vertex",
     "openimages",
     "extracted",

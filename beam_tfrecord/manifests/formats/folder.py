@@ -26,7 +26,7 @@ from beam_tfrecord.manifests.text.uri_text import has_glob, name_of, with_slash,
 from beam_tfrecord.manifests.unused import reason_unused, stem_of
 from beam_tfrecord.options.config import ManifestConfig
 
-_DOCUMENT_SUFFIXES = (".json", "annotations.xml")
+_DOCUMENT_SUFFIXES = (".json", ".xml")
 _MANIFEST_SUFFIXES = (*TABLE_SUFFIXES, *_DOCUMENT_SUFFIXES)
 _MOST_MANIFESTS = 20  # of a folder, that are looked into
 _LABEL_SUFFIXES = (".xml", ".json", ".txt")
@@ -276,8 +276,9 @@ def _look(files: Files, uri: str) -> _Seen:
                 continue
             data.add(folder)
             kind = next((one for one in _MANIFEST_SUFFIXES if has_suffix(path.lower(), (one,))), "")
-            if kind and len(manifests.setdefault(kind == ".json", [])) < _MOST_MANIFESTS:
-                manifests[kind == ".json"].append(path)
+            is_document = kind in _DOCUMENT_SUFFIXES
+            if kind and len(manifests.setdefault(is_document, [])) < _MOST_MANIFESTS:
+                manifests[is_document].append(path)
             suffix = path[path.rfind(".") :].lower()
             if suffix in label_files and len(label_files[suffix]) < _MOST_MANIFESTS:
                 label_files[suffix].append(path)

@@ -13,7 +13,7 @@ from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Files, Piece, Source
 from beam_tfrecord.manifests.formats.several import join_sources
-from beam_tfrecord.manifests.registry import FORMATS, detect_format
+from beam_tfrecord.manifests.registry import FORMATS, detect_format, has_suffix
 from beam_tfrecord.manifests.siblings import parent
 from beam_tfrecord.manifests.split_names import is_split_folder
 from beam_tfrecord.manifests.text.uri_text import name_of, scheme_of, with_slash
@@ -95,6 +95,8 @@ def _try_manifest(
     uri = with_slash(folder) + path
     try:
         manifest = FORMATS[detect_format(files, uri)]
+        if has_suffix(path.lower(), manifest.beside):  # it tells of one image
+            return None
         source = manifest.describe(files, uri, split, config)
         items = list(islice(manifest.rows(files, Piece(source), config), _ROWS_TRIED))
     except AmbiguousManifestError:

@@ -1,0 +1,220 @@
+"""Datumaro's own JSON (source: ``plugins/data_formats/datumaro`` of Datumaro 1.13).
+
+``annotations/SUBSET.json`` with ``categories`` (names of classes, whose places are the ids), and ``items`` with
+``image`` (``path`` below ``images/SUBSET`` or ``images``, ``size`` as height and width) and ``annotations`` by
+``type``. Those of one ``group`` and class are one object: its box, its polygons or mask, and its points as keypoints.
+Labels and captions are those of the picture. Polylines and cuboids have neither box nor mask. The name of the file is
+the split where it is that of one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from beam_tfrecord.annotations.cells import real_number, shown
+from beam_tfrecord.core.account import Decision
+from beam_tfrecord.errors import ManifestError, RowError
+from beam_tfrecord.manifests.base import Files, Source
+from beam_tfrecord.manifests.box_cells import attributes_of
+from beam_tfrecord.manifests.documents import DocumentFormat, Picture
+from beam_tfrecord.manifests.outlines import ellipse, rectangle, turned
+from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject
+from beam_tfrecord.manifests.siblings import parent, without_suffix
+from beam_tfrecord.manifests.split_names import is_split_folder
+from beam_tfrecord.manifests.text.compression import open_unpacked
+from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_members
+from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.uri_text import name_of
+from beam_tfrecord.options.config import ManifestConfig
+
+_OWN = re.compile(rb'"(?:dm_format_version|media_type)"\s*:')
+_INSIDE = re.compile(rb'"(?:categories|items|infos)"\s*:')
+_WITHOUT_AREA = ("polyline", "cuboid_2d", "cuboid_3d", "hash_key", "feature_vector")
+_NO_GROUP = 0
+
+
+class DatumaroFormat(DocumentFormat):
+    """A file of the folder ``annotations``."""
+
+    name = "datumaro"
+    leads = True
+
+    def recognises(self, files: Files, uri: str, head: bytes) -> bool:
+        if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+            return False
+        return _OWN.search(head) is not None and _INSIDE.search(head) is not None
+
+    def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
+        source = super().describe(files, uri, split, config)
+        subset = without_suffix(name_of(uri))
+        images = files.join(parent(parent(uri)), f"images/{subset}")
+        if config.images is None and files.is_folder(images):
+            source = replace(source, base=images)
+        names = source.details["names"]
+        return replace(source, labels=tuple(names), category_ids=tuple(range(len(names))))
+
+    def look(self, files: Files, uri: str, config: ManifestConfig) -> tuple[dict[str, Any], tuple[Decision, ...]]:
+        """Reads the categories."""
+        found: Any = None
+        with open_unpacked(files, uri) as stream:
+            for item in iterate_members(stream, uri):
+                if item.key == "categories":
+                    found = item.value
+                    break
+        try:
+            names = _names(Members(found if found is not None else {}, "categories"))
+            points = _point_names(Members(found if found is not None else {}, "categories"))
+        except RowError as error:
+            raise ManifestError(f"{uri}: {error.message}") from None
+        subset = without_suffix(name_of(uri))
+        split = subset.lower() if is_split_folder(subset) else ""
+        told = (Decision("split", split, "the name of the file"),) if split else ()
+        return {"names": names, "points": points, "split": split}, told
+
+    def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
+        with open_unpacked(files, source.uri) as stream:
+            for item in iterate_members(stream, source.uri):
+                if item.key == "items" and item.place >= 0:
+                    yield _picture(item, source)
+
+
+def _names(categories: Members) -> list[str]:
+    """The names of the classes in the order of their ids. Raises RowError."""
+    label = categories.object("label")
+    found = [one.name("name") for one in (label.objects("labels") if label is not None else None) or ()]
+    repeated = next((name for name in found if not name or found.count(name) > 1), None)
+    if repeated is not None:
+        raise RowError("bad_annotation", f"the class {repeated!r} has no name of its own among the categories")
+    return found
+
+
+def _point_names(categories: Members) -> dict[str, list[str]]:
+    """Names of the points by the id of their class."""
+    points = categories.object("points")
+    found = {}
+    for one in (points.objects("items") if points is not None else None) or ():
+        names = one.raw("labels")
+        if isinstance(names, list) and names:
+            found[str(one.whole("label_id"))] = [str(name) for name in names]
+    return found
+
+
+def _picture(item: JsonItem, source: Source) -> Picture:
+    where = f"items[{item.place}]"
+    stated, count = "", 0
+    try:
+        if item.repeated:
+            raise RowError("bad_row", f"{where} has the key {item.repeated!r} twice")
+        members = Members(item.value, where, "bad_row")
+        image = members.object("image") or members.object("media")
+        if image is None:
+            raise RowError("bad_row", f"{where} is no picture: it has no image")
+        stated = image.text("path") or f"{members.name('id')}.jpg"
+        given = members.raw("annotations")
+        count = len(given) if isinstance(given, list) else 0
+        annotations = members.objects("annotations") or []
+        labels = PictureLabels(where)
+        captions = _read([Members(one.value, one.where) for one in annotations], source, labels)
+        size = image.raw("size")
+    except RowError as error:
+        return Picture(where, stated, account=account_of_reject(count, where), problem=error)
+    fields = labels.fields(with_boxes=not labels.labels and not captions)
+    if captions:
+        fields["captions"] = captions
+    if source.details["split"]:
+        fields["split"] = source.details["split"]
+    if isinstance(size, list) and len(size) == 2 and all(isinstance(side, int) and side > 0 for side in size):
+        fields["size"] = (size[1], size[0])
+    return Picture(where, stated, fields, labels.account(count))
+
+
+def _read(annotations: Sequence[Members], source: Source, labels: PictureLabels) -> list[str]:
+    """Add annotations to the labels of their picture; the captions. Raises RowError."""
+    captions: list[str] = []
+    objects: dict[tuple[Any, ...], list[Members]] = {}
+    for one in annotations:
+        kind = one.text("type")
+        if kind == "label":
+            labels.label(_class(one, source))
+        elif kind == "caption":
+            captions.append(one.text("caption"))
+            labels.use("caption")
+        elif kind in _WITHOUT_AREA:
+            labels.leave_out(one.where, kind, "it has neither a box nor a mask")
+        elif kind not in ("bbox", "rotated_bbox", "polygon", "ellipse", "mask", "points"):
+            labels.leave_out(one.where, kind or "annotation", "this type of annotation is not known")
+        else:
+            group = one.whole("group") or _NO_GROUP
+            key = (group, one.whole("label_id")) if group != _NO_GROUP else (one.where,)
+            objects.setdefault(key, []).append(one)
+    for parts in objects.values():
+        boxes = [part for part in parts if part.text("type") in ("bbox", "rotated_bbox")]
+        for together in [parts] if len(boxes) < 2 else [[part] for part in parts]:
+            _add(together, source, labels)
+    return captions
+
+
+def _class(one: Members, source: Source) -> str:
+    number, names = one.whole("label_id"), source.details["names"]
+    if number is None or not 0 <= number < len(names):
+        raise RowError("unknown_category", f"{one.where} has the label_id {number}, and there are {len(names)} classes")
+    return str(names[number])
+
+
+def _add(parts: Sequence[Members], source: Source, labels: PictureLabels) -> None:
+    first = parts[0]
+    box: dict[str, Any] = {"class": _class(first, source), "origin": first.where}
+    for part in parts:
+        kind = part.text("type")
+        attributes = part.object("attributes")
+        for name, value in attributes.value.items() if attributes is not None else ():
+            found = attributes_of({str(name).casefold(): value}) if isinstance(value, bool | int) else {}
+            box.update(found)
+            labels.attribute(str(name), is_stored=bool(found), where=part.where)
+        if kind == "bbox":
+            box["bbox_xywh"] = part.raw("bbox")
+        elif kind == "mask":
+            box["rle"] = part.raw("rle")
+        elif kind == "points":
+            box["keypoints"] = _keypoints(part)
+            names = source.details["points"].get(str(part.whole("label_id")), [])
+            if len(box["keypoints"]) == 3 * len(names):
+                box["keypoint_names"] = names
+        elif kind == "polygon":
+            box.setdefault("polygons", []).append(part.raw("points"))
+        else:
+            box.setdefault("polygons", []).append(_outline(part, kind))
+    if not any(key in box for key in ("bbox_xywh", "rle", "polygons")):
+        for part in parts:
+            labels.leave_out(part.where, "points", "there is no box of their group")
+        return
+    labels.store(box, len(parts))
+
+
+def _numbers(part: Members, count: int = 0) -> list[float]:
+    given = part.raw("points")
+    try:
+        if not isinstance(given, list) or (count and len(given) != count):
+            raise ValueError(f"{shown(given)} is no list of {count or 'all'} numbers")
+        return [real_number(number) for number in given]
+    except (ValueError, TypeError) as error:
+        raise RowError("bad_annotation", f"{part.path('points')}: {error}") from None
+
+
+def _outline(part: Members, kind: str) -> list[float]:
+    if kind == "ellipse":
+        left, top, right, bottom = _numbers(part, 4)
+        return ellipse((left + right) / 2, (top + bottom) / 2, (right - left) / 2, (bottom - top) / 2)
+    x, y, width, height, degrees = _numbers(part, 5)
+    sides = rectangle(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+    return turned(sides, degrees, x, y)
+
+
+def _keypoints(part: Members) -> list[Any]:
+    numbers, given = _numbers(part), part.raw("visibility")
+    count = len(numbers) // 2
+    seen = given if isinstance(given, list) and len(given) == count else [2] * count
+    return [value for place in range(count) for value in (*numbers[2 * place : 2 * place + 2], seen[place])]
