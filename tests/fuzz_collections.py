@@ -368,7 +368,74 @@ def masks(write: Writer) -> Collection:
     return made
 
 
-LAYOUTS = (class_folders, plain_images, voc, yolo, coco_files, tables, masks)
+def devkit(write: Writer) -> Collection:
+    """VOC with lists of splits: a picture that no list names is of the split that has no name."""
+    made = Collection("VOCdevkit")
+    root = write.rng.choice(("", "VOC2012"))
+    lists: dict[str, list[str]] = {"train": [], "val": []}
+    for _ in range(write.count() + 1):
+        path, number = write.image(made, joined(root, "JPEGImages"))
+        classes = write.classes()
+        made.files[joined(root, "Annotations", f"{stem_of(path)}.xml")] = voc_xml(
+            path.rpartition("/")[2], number, *classes
+        )
+        split = write.rng.choice(("train", "val", ""))
+        made.pictures[path] = Picture("", objects(number, *classes), split_of(split))
+        if split:
+            lists[split].append(stem_of(path))
+    for split, stems in lists.items():
+        made.files[joined(root, "ImageSets/Main", f"{split}.txt")] = names_txt(stems)
+    # A line of a list may end in a flag or an ending.
+    stems = [stem for own in lists.values() for stem in own]
+    made.certain = all(stem == stem.strip() and not stem.endswith((".jpg", " 1", " 0")) for stem in stems)
+    return made
+
+
+def cvat_yolo(write: Writer) -> Collection:
+    """CVAT's YOLO 1.1: lists of images with a folder in front that is not there."""
+    made = Collection("CVAT YOLO 1.1")
+    lines = []
+    for _ in range(write.count()):
+        path, number = write.image(made, "obj_train_data")
+        classes = write.classes()
+        made.files[f"obj_train_data/{stem_of(path)}.txt"] = yolo_txt(number, write.names, *classes)
+        made.pictures[path] = Picture("", objects(number, *classes))
+        lines.append(f"data/{path}")
+    made.files["obj.names"] = names_txt(write.names)
+    made.files["obj.data"] = b"classes = 1\ntrain = data/train.txt\nnames = data/obj.names\nbackup = backup/\n"
+    made.files["train.txt"] = names_txt(lines)
+    return made
+
+
+def coco_published(write: Writer) -> Collection:
+    made = Collection("COCO as it is published")
+    for split in ("train", "val"):
+        numbers: dict[str, tuple[int, Sequence[str]]] = {}
+        for _ in range(write.count()):
+            path, number = write.image(made, f"{split}2017")
+            classes = write.classes()
+            numbers[path.rpartition("/")[2]] = (number, classes)
+            made.pictures[path] = Picture("", objects(number, *classes), split)
+        made.files[f"annotations/instances_{split}2017.json"] = coco(numbers, write.names)
+    return made
+
+
+def several_inputs(write: Writer) -> Collection:
+    """A table for each split, and one folder of images."""
+    made = Collection("several inputs")
+    for split in ("train", "test"):
+        rows = []
+        for _ in range(write.count()):
+            path, _ = write.image(made, "images")
+            rows.append((path, write.rng.choice(write.names)))
+            made.pictures[path] = Picture(rows[-1][1], None, split)
+        made.files[f"{split}.csv"] = as_csv([("image", "label"), *rows])
+    made.inputs = ("train=train.csv", "test=test.csv")
+    return made
+
+
+LAYOUTS = (class_folders, plain_images, voc, yolo, coco_files, tables, masks, devkit, cvat_yolo, coco_published)
+WHOLE = (several_inputs,)  # that nothing can be mixed with
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -414,7 +481,9 @@ def add_strange_table(write: Writer, made: Collection) -> None:
 
 def add_nested_manifest(write: Writer, made: Collection) -> None:
     """A table of some of the images with other labels: two truths, of which either may be read, or none."""
-    chosen = write.rng.sample(sorted(made.pictures), min(2, len(made.pictures)))
+    # A table may have blanks around a path, and backslashes between folders.
+    spelled = [path for path in sorted(made.pictures) if "\\" not in path and path == path.strip()]
+    chosen = write.rng.sample(spelled, min(2, len(spelled)))
     made.files.setdefault("more.csv", as_csv([("image", "label"), *((path, "other") for path in chosen)]))
     made.certain = False
     made.told += ", a second table"
@@ -471,15 +540,24 @@ def collection(index: int, seed: int) -> Collection:
     """One collection; the same for the same numbers."""
     rng = random.Random(seed * 1_000_003 + index)
     write = Writer(rng)
-    made = rng.choice(LAYOUTS)(write)
+    made = rng.choice((*LAYOUTS, *WHOLE))(write)
+    is_whole = made.inputs != ("",)
     for add, chance in ADDITIONS:
-        if rng.random() < chance:
+        if rng.random() < chance and (add in (add_junk, add_texts, add_strange_table) or not is_whole):
             add(write, made)
+    if is_whole:
+        return made
     return pack(write, made) if rng.random() < 0.15 else made
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # What must hold
+
+
+def placed(place: str, folder: Path) -> str:
+    """An input, below a folder; its split stays in front."""
+    split, mark, path = place.rpartition("=") if place.endswith(".csv") else ("", "", place)
+    return f"{split}{mark}{folder / path}"
 
 
 def fault_of(made: Collection, folder: Path) -> tuple[str, str]:
@@ -489,7 +567,7 @@ def fault_of(made: Collection, folder: Path) -> tuple[str, str]:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(data)
     try:
-        told = seen([str(folder / place) for place in made.inputs])
+        told = seen([placed(place, folder) for place in made.inputs])
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         return "exception", f"{type(error).__name__} at {where.filename}:{where.lineno}: {str(error)[:300]}"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.end_to_end.datasets import conversion, converted, records
 from tests.end_to_end.test_layouts import picture_of
-from tests.fuzz_collections import Collection, collection, fault_of, run
+from tests.fuzz_collections import Collection, collection, fault_of, placed, run
 from tests.label_files import Picture
 
 COUNT = 200
@@ -52,7 +52,7 @@ def test_what_is_planned_is_written(made: Collection, tmp_path: Path) -> None:
         (tmp_path / "in" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "in" / path).write_bytes(data)
     output = tmp_path / "out"
-    converted(tuple(str(tmp_path / "in" / place) for place in made.inputs), output, max_rejects="0")
+    converted(tuple(placed(place, tmp_path / "in") for place in made.inputs), output, max_rejects="0")
     found: list[tuple[str, Picture]] = []
     for split in conversion(output)["splits"]:
         for record in records(output, split):
