@@ -114,6 +114,9 @@ def show(arguments: Sequence[str]) -> int:
     limit = flags.limit if flags.limit is not None else 0 if numbers else default
     selection = Selection(numbers, tuple(map(parse_condition, flags.where)), limit)
     faults: list[str] = []
+    for mixed in found.faults:
+        if mixed.code == "mixed_datasets":
+            say(printable(f"warning: {mixed.file}: {mixed.cause}"))
 
     def tell(fault: str) -> None:
         faults.append(fault)

@@ -11,6 +11,8 @@ import hashlib
 from collections.abc import Sequence
 
 HASH_RANGE = 2**64
+# Usual names of splits, as those of folders and files.
+SPLIT_FOLDERS = frozenset({"train", "training", "val", "valid", "validation", "test", "testing", "dev", "eval"})
 
 
 def _hash64(seed: int, purpose: str, text: str) -> int:

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from beam_tfrecord.core.splits import SPLIT_FOLDERS
 from beam_tfrecord.datasets.facts import DatasetFacts, facts_from
 from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO, PublishedShard
+from beam_tfrecord.datasets.mixtures import mixtures, split_of_folder, without_split_folder
 from beam_tfrecord.datasets.published import read_conversion
 from beam_tfrecord.datasets.tfds_info import read_tfds_info
 from beam_tfrecord.datasets.tfds_labels import LabelNames, read_label_names
@@ -20,6 +22,7 @@ from beam_tfrecord.tfrecord.compression import inflated_start
 from beam_tfrecord.tfrecord.framing import HEADER_SIZE, parse_header
 
 _HEAD = 1 << 16
+_METADATA = (CONVERSION, DATASET_INFO)
 _SPLIT_NAME = re.compile(r"(?:.*-)?(?P<split>[^-]+?)(?:\.tfrecords?|\.tfrec|\.records?)?[-.]\d+-of-\d+.*", re.DOTALL)
 
 
@@ -96,11 +99,26 @@ def _in_folder(folder: str, storage: Storage) -> FoundFiles:
             trouble = str(error)
         else:
             return FoundFiles(folder, _stated_files(folder, facts), facts)
-    files, names, faults = _with_tfds(folder, _record_files(folder, storage), storage)
+    chosen, below = _record_files(folder, storage)
+    files, names, faults = _with_tfds(folder, chosen, storage)
+    faults += _mixed(folder, chosen, below, storage)
     if all(file.records is None for file in files):
         missing = missing_by_name([file.name for file in files])
         faults += [PlaceFault(name, "missing_file", cause) for name, cause in missing]
     return FoundFiles(folder, tuple(files), trouble=trouble, label_names=names, faults=tuple(faults))
+
+
+def _mixed(folder: str, files: Sequence[ShardFile], below: Sequence[str], storage: Storage) -> list[PlaceFault]:
+    """What lies in a folder beside the files of one dataset. below: paths of records that are not read."""
+    paths = [file.name for file in files]
+    roots = {without_split_folder(path.rpartition("/")[0])[0] for path in paths}
+    described = [root for root in roots if any(storage.is_file(f"{folder}/{root}/{name}") for name in _METADATA)]
+    faults = [PlaceFault(path, "mixed_datasets", cause) for path, cause in mixtures(paths, described)]
+    if below:
+        more = f", and neither are {len(below) - 1:,} more" if len(below) > 1 else ""
+        cause = f"this file lies below the others and is not read{more}: name its folder as well, or a glob"
+        faults.append(PlaceFault(below[0], "mixed_datasets", cause))
+    return faults
 
 
 def _with_tfds(
@@ -179,19 +197,23 @@ def _at_place(place: str, storage: Storage) -> list[ShardFile]:
     raise DatasetError(f"{place}: {missing(storage, place)}")
 
 
-def _record_files(folder: str, storage: Storage) -> list[ShardFile]:
-    """The files of a folder without usable metadata: by their names, or else by their first bytes."""
+def _record_files(folder: str, storage: Storage) -> tuple[list[ShardFile], list[str]]:
+    """The files of a folder without usable metadata, by their names, or else by their first bytes; and the paths of
+    files of records below it that are none of them, unless they lie in a dataset or extracted folder of this tool."""
     names = [name for name in storage.list_folder(folder) if not name.startswith(".") and not name.endswith("/")]
     chosen = [name for name in names if is_record_name(name)]
-    if not chosen:
-        below = [info.uri for info in storage.walk(folder)]
-        paths = [uri.removeprefix(f"{folder}/") for uri in below]
-        chosen = [path for path in paths if is_record_name(name_of(path)) and not _is_hidden(path)]
+    paths = [info.uri.removeprefix(f"{folder}/") for info in storage.walk(folder)]
+    below = [path for path in paths if "/" in path and is_record_name(name_of(path)) and not _is_hidden(path)]
+    if chosen:
+        own = {path.rpartition("/")[0] for path in paths if name_of(path) == CONVERSION}
+        below = [path for path in below if not any(path.startswith(f"{place}/") for place in own)]
+    else:
+        chosen, below = below, []
     if not chosen:
         chosen = [name for name in names if holds_records(f"{folder}/{name}", storage)]
     if not chosen:
         raise DatasetError(f"{folder} holds no TFRecord files")
-    return [ShardFile(f"{folder}/{name}", name, split_of(name)) for name in chosen]
+    return [ShardFile(f"{folder}/{name}", name, split_of(f"{name_of(folder)}/{name}")) for name in chosen], below
 
 
 def _is_hidden(path: str) -> bool:
@@ -215,9 +237,13 @@ def starts_with_record(head: bytes, compression: str) -> bool:
 
 
 def split_of(uri: str) -> str:
-    """The split that the name of a shard tells (``coco-train.tfrecord-00000-of-00008``: train), or ''."""
+    """The split that the name of a shard tells (``coco-train.tfrecord-00000-of-00008``: train), or ''.
+
+    The name of its folder (``Split-eval``, ``train``) counts before a name that is none of the usual ones.
+    """
     match = _SPLIT_NAME.fullmatch(name_of(uri))
-    return match["split"] if match else ""
+    told = match["split"] if match else ""
+    return told if told.lower() in SPLIT_FOLDERS else split_of_folder(name_of(parent(uri))) or told
 
 
 def _with_facts(files: Sequence[ShardFile], storage: Storage) -> FoundFiles:
@@ -230,6 +256,8 @@ def _with_facts(files: Sequence[ShardFile], storage: Storage) -> FoundFiles:
         told, names, faults = _with_tfds(folder, files, storage)
         # What was not asked for may be missing.
         wrong = tuple(fault for fault in faults if fault.code != "missing_file")
+        mixed = mixtures([name_of(file.uri) for file in files])
+        wrong += tuple(PlaceFault(name, "mixed_datasets", cause) for name, cause in mixed)
         return FoundFiles("", tuple(told), label_names=names, faults=wrong)
     try:
         facts = facts_from(read_conversion(folder, storage))

@@ -8,7 +8,8 @@ of :data:`SPLIT_FOLDERS` gives its name in lower case. Nothing else is translate
 
 from __future__ import annotations
 
-SPLIT_FOLDERS = frozenset({"train", "training", "val", "valid", "validation", "test", "testing", "dev", "eval"})
+from beam_tfrecord.core.splits import SPLIT_FOLDERS
+
 _ML_USE = {
     "TRAIN": "train",
     "TRAINING": "train",

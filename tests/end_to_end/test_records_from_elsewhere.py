@@ -13,6 +13,7 @@ from beam_tfrecord.tools.verifying import Fault
 from pipelines import extract as extract_command
 from pipelines import index as index_command
 from pipelines import reshard as reshard_command
+from pipelines import show as show_command
 from pipelines import verify as verify_command
 from pipelines.main import main
 from tests.end_to_end.datasets import records
@@ -240,6 +241,21 @@ def test_no_command_takes_a_file_that_holds_no_records(
     assert not (tmp_path / "r" / "train-00000-of-00002.tfrecord").exists()
     assert index_command.main([str(place), "--quiet"]) == 1
     assert "train-00001-of-00002.tfrecord: the file h" in capsys.readouterr().err
+
+
+def test_a_folder_of_two_sets_of_shards_is_told_by_every_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = write(tmp_path / "in" / "train-00000-of-00001.tfrecord", [example(0)]).parent
+    for number in range(2):
+        write(place / f"train-{number:05d}-of-00002.tfrecord", [example(number)])
+    for command, further in ((verify_command, ()), (extract_command, ("--output", tmp_path / "e"))):
+        status, told = run(command, capsys, place, *further)
+        assert (status, told["by_code"]) == (1, {"mixed_datasets": 1})
+    assert reshard_command.main([str(place), "--output", str(tmp_path / "r"), "--quiet"]) == 1
+    assert "two sets of shards" in capsys.readouterr().err
+    show_command.main([str(place)])
+    assert "two sets of shards" in capsys.readouterr().err
 
 
 def test_a_shard_that_is_missing_is_a_fault_of_every_command(

@@ -54,6 +54,7 @@ def test_a_folder_from_elsewhere_is_its_record_files(tmp_path: Path) -> None:
     found = find(tmp_path)
     assert names(found) == sorted(wanted)
     assert found.facts is None
+    assert "sub/f.tfrecord" in [fault.file for fault in found.faults if fault.code == "mixed_datasets"]
 
 
 def test_without_a_telling_name_the_first_bytes_decide(tmp_path: Path) -> None:
@@ -117,3 +118,58 @@ def test_a_place_without_records_is_an_error_that_names_it(tmp_path: Path, place
 def test_the_name_of_a_shard_tells_its_split(name: str, split: str) -> None:
     assert split_of(name) == split
     assert is_record_name(name.rpartition("/")[2])
+
+
+SPLIT_TREES = {
+    "TFX": {
+        "Split-train/data_tfrecord-00000-of-00001.gz": "train",
+        "Split-eval/data_tfrecord-00000-of-00001.gz": "eval",
+    },
+    "folders": {"train/a.tfrecord": "train", "train/b.tfrecord": "train", "eval/a.tfrecord": "eval"},
+    "numbered": {"train/data-00000-of-00001": "train", "validation/data-00000-of-00001": "validation"},
+    "names before folders": {"train/val-00000-of-00001.tfrecord": "val"},
+}
+
+
+@pytest.mark.parametrize("tree", SPLIT_TREES)
+def test_folders_of_shards_tell_their_splits(tmp_path: Path, tree: str) -> None:
+    write(tmp_path / "in", *SPLIT_TREES[tree])
+    found = find(tmp_path / "in")
+    assert {file.name: file.split for file in found.files} == SPLIT_TREES[tree]
+    assert found.faults == ()
+    for name, split in SPLIT_TREES[tree].items():
+        assert [file.split for file in find((tmp_path / "in" / name).parent).files][:1] == [split]
+        assert [file.split for file in find(tmp_path / "in" / name).files] == [split]
+
+
+MIXED = {
+    "two sets of shards": [
+        "train-00000-of-00001.tfrecord",
+        "train-00000-of-00002.tfrecord",
+        "train-00001-of-00002.tfrecord",
+    ],
+    "versions": ["x/1.0.0/x-train.tfrecord-00000-of-00001", "x/2.0.0/x-train.tfrecord-00000-of-00001"],
+    "runs of TFX": ["1/Split-train/d-00000-of-00001.gz", "2/Split-train/d-00000-of-00001.gz"],
+    "two datasets": ["a-train.tfrecord-00000-of-00001", "b-train.tfrecord-00000-of-00001"],
+    "described folders": ["a/x.tfrecord", "a/conversion.json", "b/y.tfrecord", "b/dataset_info.json"],
+    "files below": ["a.tfrecord", "further/b.tfrecord"],
+}
+
+
+@pytest.mark.parametrize("tree", MIXED)
+def test_a_folder_that_mixes_datasets_is_a_fault(tmp_path: Path, tree: str) -> None:
+    write(tmp_path / "in", *MIXED[tree])
+    faults = [fault for fault in find(tmp_path / "in").faults if fault.code == "mixed_datasets"]
+    assert len(faults) == 1
+    assert "/in" not in faults[0].cause
+
+
+def test_a_glob_that_mixes_sets_of_shards_is_a_fault(tmp_path: Path) -> None:
+    write(tmp_path, *MIXED["two sets of shards"])
+    assert [fault.code for fault in find(tmp_path / "train*").faults] == ["mixed_datasets"]
+    assert find(tmp_path / "train*of-00002*").faults == ()
+
+
+def test_datasets_of_this_tool_below_records_are_none_of_them(tmp_path: Path) -> None:
+    write(tmp_path, "a.tfrecord", "out/train-00000-of-00001.tfrecord", "out/conversion.json")
+    assert find(tmp_path).faults == ()

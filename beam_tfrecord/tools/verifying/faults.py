@@ -14,6 +14,7 @@ FAULT_CODES: Mapping[str, str] = MappingProxyType(
     {
         "missing_file": "A file that the metadata names is not there.",
         "leftover_file": "A file looks like a shard of the dataset, but the metadata does not name it.",
+        "mixed_datasets": "Files of several datasets, versions or sets of shards lie in one folder or below it.",
         "unreadable_file": "A file is there and cannot be read.",
         "unfinished": "A publication was interrupted: files of two datasets may be mixed.",
         "wrong_compression": "A file is compressed in another way than the metadata states.",
