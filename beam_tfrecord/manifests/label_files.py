@@ -78,9 +78,13 @@ class _Layout:
 
 
 class LabelFileFormat(ManifestFormat):
-    """A tree of images and their label files, label files alone, or one of them. A subclass reads a file."""
+    """A tree of images and their label files, label files alone, or one of them. A subclass reads a file.
+
+    claims: a file that is called like an image, and ends as label files do, holds its labels or is damaged.
+    """
 
     suffix = ".json"
+    claims = False
 
     @abstractmethod
     def read(self, data: bytes, name: str, encoding: str) -> Labelled:
@@ -194,8 +198,13 @@ class LabelFileFormat(ManifestFormat):
                 told.add(labelled.account)
                 raise labelled.problem
         except NotOfFormatError:
-            told.name(LABEL_FILES, OF_ANOTHER_KIND, path)
-            return None, told.account()
+            image = finder.find("", stem) if self.claims else None
+            if image is None:
+                told.name(LABEL_FILES, OF_ANOTHER_KIND, path)
+                return None, told.account()
+            told.use(LABEL_FILES, "read")
+            message = f"{path} has no line of the format {self.name}, unlike the other label files"
+            return rejected(uri, "bad_annotation", message, image), told.account()
         except RowError as error:
             told.use(LABEL_FILES, "read")
             return rejected(uri, error.code, error.message, finder.find("", stem) or stem), told.account()

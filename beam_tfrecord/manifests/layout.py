@@ -21,7 +21,7 @@ from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.split_names import is_split_folder
 
 EXPECTED = "class/x.jpg or split/class/x.jpg (or just x.jpg, for images without labels)"
-IMAGE_FOLDERS = frozenset({"images", "image", "imgs", "img", "jpegimages"})
+IMAGE_FOLDERS = frozenset({"images", "image", "imgs", "img", "jpegimages", "image_2", "leftimg8bit"})
 Folder = tuple[str, ...]
 
 

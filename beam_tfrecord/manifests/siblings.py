@@ -20,7 +20,8 @@ READERS = 16  # of those that are open at a time
 LABEL_FOLDERS = frozenset(
     {
         *("labels", "label", "annotations", "annotation", "annots", "annot", "anns", "ann", "xml", "xmls"),
-        *("json", "jsons", "txt", "labeltxt", "label_2", "gt", "bboxes", "bbox"),
+        *("json", "jsons", "txt", "label_2", "gt", "bboxes", "bbox"),
+        *("labeltxt", "labeltxt-v1.0", "labeltxt-v1.5", "labeltxt-v2.0", "annfiles", "gtfine", "gtcoarse"),
     }
 )
 

@@ -8,6 +8,7 @@ without class folders and with one manifest that names them is read by that mani
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -29,6 +30,8 @@ from beam_tfrecord.options.config import ManifestConfig
 _DOCUMENT_SUFFIXES = (".json", ".xml")
 _MANIFEST_SUFFIXES = (*TABLE_SUFFIXES, *_DOCUMENT_SUFFIXES)
 _MOST_MANIFESTS = 20  # of a folder, that are looked into
+_MOST_IN_FOLDER = 10  # of the files of one ending that may hold the labels of an image; others lie in other folders
+_MOST_LABELS = 60
 _LABEL_SUFFIXES = (".xml", ".json", ".txt")
 
 
@@ -260,6 +263,7 @@ def _look(files: Files, uri: str) -> _Seen:
     start = len(with_slash(uri))
     last: str | None = None
     folder: Folder = ()
+    here: Counter[str] = Counter()
     with readable(uri):
         for info in files.walk(uri):
             path = info.uri[start:]
@@ -269,6 +273,7 @@ def _look(files: Files, uri: str) -> _Seen:
             above = path[: path.rfind("/") + 1]
             if above != last:
                 last, folder = above, tuple(above.split("/")[:-1])
+                here.clear()
                 is_of_masks = is_mask_place(folder)
             if not is_data_name(path):
                 may_have_masks = may_have_masks or is_of_masks or is_mask_stem(path)
@@ -280,7 +285,8 @@ def _look(files: Files, uri: str) -> _Seen:
             if kind and len(manifests.setdefault(is_document, [])) < _MOST_MANIFESTS:
                 manifests[is_document].append(path)
             suffix = path[path.rfind(".") :].lower()
-            if suffix in label_files and len(label_files[suffix]) < _MOST_MANIFESTS:
+            here[suffix] += 1
+            if suffix in label_files and here[suffix] <= _MOST_IN_FOLDER and len(label_files[suffix]) < _MOST_LABELS:
                 label_files[suffix].append(path)
     candidates = sorted(path for paths in manifests.values() for path in paths)
     return _Seen(images, data, candidates, count, label_files, may_have_masks)

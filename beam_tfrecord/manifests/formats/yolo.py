@@ -37,6 +37,7 @@ from beam_tfrecord.manifests.formats.yolo_labels import LabelForm, decide_lines,
 from beam_tfrecord.manifests.formats.yolo_yaml import YoloData, find_yaml, read_names_file, read_yaml
 from beam_tfrecord.manifests.layout import IMAGE_FOLDERS
 from beam_tfrecord.manifests.leftovers import Reads
+from beam_tfrecord.manifests.registry import FORMATS, read_head
 from beam_tfrecord.manifests.siblings import in_parallel, items_of, label_path, parent, pieces_of, relative_files
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.lines import read_lines
@@ -48,6 +49,7 @@ from beam_tfrecord.options.config import ManifestConfig
 _NAME_FILES = ("classes.txt", "obj.names", "labels.txt", "_darknet.labels", "darknet.labels", "predefined_classes.txt")
 _SAMPLE_FILES = 100
 _YAML_SUFFIXES = (".yaml", ".yml")
+_LOOKED_AT = 20
 _NO_LABELS = re.compile(r"(?:train|val|valid|test|readme.*|licen[cs]e|requirements)\.txt", re.IGNORECASE)
 _LINE = re.compile(rb"\s*\d+(?:\.0+)?(?:\s+-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?){4,}\s*")
 
@@ -77,7 +79,9 @@ class YoloFormat(ManifestFormat):
             return True
         if not {"images/", "labels/"} <= set(files.list_folder(uri)):
             return False
-        return any(path.endswith(".txt") for path in relative_files(files, files.join(uri, "labels"))[0])
+        labels = files.join(uri, "labels")
+        texts = [path for path in relative_files(files, labels)[0] if path.endswith(".txt")]
+        return bool(texts) and not _are_of_another(files, [files.join(labels, path) for path in texts[:_LOOKED_AT]])
 
     def annotates(self, head: bytes) -> bool:
         """Whether every line (the last may be cut) is a class id and four numbers or more."""
@@ -159,6 +163,13 @@ class YoloFormat(ManifestFormat):
             told.use(IMAGES, WITH_LABEL_FILE, read)
             told.use(IMAGES, WITHOUT_LABEL_FILE, count - read)
         yield told.account()
+
+
+def _are_of_another(files: Files, places: Sequence[str]) -> bool:
+    """Whether the first of some label files that says anything holds labels of another format, such as KITTI's."""
+    others = [manifest for manifest in FORMATS.values() if ".txt" in manifest.beside and manifest.name != "yolo"]
+    head = next((head for place in places if (head := read_head(files, place)).strip()), b"")
+    return any(manifest.annotates(head) for manifest in others)
 
 
 def _row(files: Files, source: Source, picture: _Picture, form: LabelForm) -> tuple[Row | RejectedRow, bool]:

@@ -105,15 +105,25 @@ def _root(files: Files, uri: str, path: Any) -> str:
     """The folder of the yaml, or ``path`` below it; a path that is not there is one of another machine."""
     folder = parent(uri)
     if isinstance(path, str) and path.lower() not in _NOTHING:
-        stated = files.join(folder, path)
+        below = _without_dots(path)
+        stated = files.join(folder, below) if below else folder
         if files.is_folder(stated):
             return stated
     return folder
 
 
+def _without_dots(path: str) -> str:
+    """A path without parts that lead nowhere: ``.`` and empty ones, but for the first of an absolute path."""
+    if "://" in path:
+        return path
+    first, *parts = path.replace("\\", "/").split("/")
+    kept = [part for part in parts if part not in (".", "")]
+    return "/".join(([] if first == "." else [first]) + kept)
+
+
 def _place(files: Files, root: str, path: str, told: str) -> str:
     """Where the images of a split are. ``../train/images`` may be meant from the root, as Roboflow writes it."""
-    path = "/".join(part for part in path.replace("\\", "/").split("/") if part != ".")
+    path = _without_dots(path)
     tried = [files.join(root, path)]
     if path.startswith("../"):
         tried.append(files.join(root, path.removeprefix("../")))
