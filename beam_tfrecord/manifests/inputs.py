@@ -7,6 +7,7 @@ looked for. A glob of manifests means several sources, a glob of images one sour
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -166,9 +167,41 @@ def find_places(files: Files, spec: InputSpec, config: ManifestConfig, output: s
             if own:
                 check_input(files, own[0], f"--input {spec.uri}: {own[0]}")
                 raise ConfigError(f"--input {spec.uri} matches nothing but what this tool wrote, in {own[0]}")
-    uri, _ = list(_readings(spec))[-1]
+    uri, split = list(_readings(spec))[-1]
     _check_place(uri, spec)
+    named = expand_braces(uri)
+    if len(named) > 1:
+        _check_split(split, spec)
+        for one in named:
+            if not files.is_file(one):
+                raise ConfigError(f"--input {spec.uri}: {one}: {missing(files, one)}")
+        return [Place(one, split) for one in named]
     raise ConfigError(f"--input {spec.uri}: {missing(files, uri)}")
+
+
+_BRACES = re.compile(r"\{([^{}]+)\}")
+_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_MOST_SHARDS = 100_000
+
+
+def expand_braces(text: str) -> list[str]:
+    """The names that braces stand for, as in a shell: ``a-{00..02}.tar``, ``{a,b}.tar``. Raises ConfigError for too
+    many."""
+    found = _BRACES.search(text)
+    if found is None:
+        return [text]
+    numbers = _RANGE.fullmatch(found[1])
+    if numbers:
+        first, last = int(numbers[1]), int(numbers[2])
+        if abs(last - first) >= _MOST_SHARDS:
+            raise ConfigError(f"{text} stands for more than {_MOST_SHARDS:,} names: name a folder or a glob")
+        step = 1 if last >= first else -1
+        parts = [f"{number:0{len(numbers[1])}d}" for number in range(first, last + step, step)]
+    elif "," in found[1]:
+        parts = found[1].split(",")
+    else:
+        return [text]
+    return [name for part in parts for name in expand_braces(text[: found.start()] + part + text[found.end() :])]
 
 
 def _readings(spec: InputSpec) -> Iterator[tuple[str, str | None]]:

@@ -87,6 +87,7 @@ FORMATS = Registry(
         "openimages": "openimages:OpenImagesFormat",
         "extracted": "extracted:ExtractedFormat",
         "tfrecord": "beam_tfrecord.tools.extracting.as_input:TfrecordFormat",
+        "webdataset": "webdataset:WebDatasetFormat",
         "jsonl": "jsonl:JsonlFormat",
         "parquet": "parquet:ParquetFormat",
         "csv": "table:CsvFormat",

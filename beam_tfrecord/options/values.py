@@ -238,6 +238,7 @@ FORMAT_NAMES = [
     "openimages",
     "extracted",
     "tfrecord",
+    "webdataset",
 ]
 
 COLUMN_TYPES = ("int64", "float", "string", "bytes")

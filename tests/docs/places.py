@@ -171,6 +171,19 @@ def old_records(folder: Path) -> None:
     write_files(folder, {"old/train-00000-of-00001.tfrecord": data})
 
 
+def shards(folder: Path) -> None:
+    """Two tars of WebDataset."""
+    (folder / "shards").mkdir()
+    for number in range(2):
+        with tarfile.open(folder / "shards" / f"train-{number:03d}.tar", "w") as tar:
+            for key, fruit in enumerate(("apple", "pear")):
+                picture = jpeg(still_life([fruit], number).image)
+                for field, data in (("jpg", picture), ("cls", fruit.encode())):
+                    member = tarfile.TarInfo(f"{number}{key}.{field}")
+                    member.size = len(data)
+                    tar.addfile(member, io.BytesIO(data))
+
+
 def dataset(name: str) -> Callable[[Path], None]:
     """A finished dataset."""
 
@@ -214,6 +227,7 @@ PLACES: dict[str, Callable[[Path], None]] = {
     "clips.csv": clips_csv,
     "labels.txt": labels_txt,
     "old": old_records,
+    "shards": shards,
     "out": dataset("out"),
     "spring": season("spring", 100),
     "summer": season("summer", 200),
