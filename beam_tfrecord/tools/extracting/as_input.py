@@ -82,8 +82,9 @@ class TfrecordFormat(ManifestFormat):
         except DatasetError as error:
             raise ManifestError(str(error)) from None
         for fault in found.faults:
-            if fault.code == "missing_file":
-                raise ManifestError(f"{with_slash(uri)}{fault.file}: {fault.cause}")
+            if fault.code != "wrong_metadata":
+                place = with_slash(uri) if is_folder else ""
+                raise ManifestError(f"{place}{fault.file}: {fault.cause}")
         look = look_at(files, found)
         decided: list[Decision] = []
         keys = keys_of(look, config, uri, decided)
