@@ -83,6 +83,8 @@ FORMATS = Registry(
         "kitti": "kitti:KittiFormat",
         "dota": "dota:DotaFormat",
         "visdrone": "visdrone:VisdroneFormat",
+        "wider_face": "wider_face:WiderFaceFormat",
+        "sagemaker": "sagemaker:SagemakerFormat",
         "vertex": "vertex:VertexFormat",
         "openimages": "openimages:OpenImagesFormat",
         "extracted": "extracted:ExtractedFormat",

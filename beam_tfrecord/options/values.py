@@ -234,6 +234,8 @@ FORMAT_NAMES = [
     "kitti",
     "dota",
     "visdrone",
+    "wider_face",
+    "sagemaker",
     "vertex",
     "openimages",
     "extracted",

@@ -109,7 +109,8 @@ def _try_manifest(
         return dataclasses.replace(source, details={**source.details, "found": found})
     if config.images is not None or not images:
         return None
-    bases = [files.join(folder, below) if below else folder for below in sorted(image_folders)[:_MOST_FOLDERS]]
+    below_it = sorted(_with_those_above(image_folders), key=lambda below: (below.count("/"), below))[:_MOST_FOLDERS]
+    bases = [files.join(folder, below) if below else folder for below in below_it]
     fitting = [base for base in bases if all(_is_there(files, base, image) for image in images)]
     if len(fitting) != 1:
         return None
@@ -117,6 +118,15 @@ def _try_manifest(
     source = manifest.describe(files, uri, split, dataclasses.replace(config, images=base))
     told = Decision("images", base, "the first images that the manifest names lie there")
     return dataclasses.replace(source, details={**source.details, "found": found}, decisions=(told, *source.decisions))
+
+
+def _with_those_above(folders: Collection[str]) -> set[str]:
+    """Folders, and all that they lie in."""
+    found: set[str] = set()
+    for folder in folders:
+        parts = folder.split("/") if folder else []
+        found.update("/".join(parts[:count]) for count in range(len(parts) + 1))
+    return found
 
 
 def _is_there(files: Files, base: str, image: str) -> bool:
