@@ -18,9 +18,17 @@ from beam_tfrecord.storage import Storage, scheme_of
 from beam_tfrecord.storage.lease import LeaseKey
 from beam_tfrecord.tools.extracting.dataset import Extraction, finish
 from beam_tfrecord.tools.extracting.layout import Layout
-from beam_tfrecord.tools.extracting.paths import ImagePaths, clashing_paths
+from beam_tfrecord.tools.extracting.paths import ImagePaths
 from beam_tfrecord.tools.extracting.records import RecordExtractor
-from beam_tfrecord.tools.extracting.shards import ShardExtract, ShardExtractor, ShardToExtract, wanted_paths
+from beam_tfrecord.tools.extracting.shards import (
+    FirstLook,
+    SeenFirst,
+    ShardExtract,
+    ShardExtractor,
+    ShardToExtract,
+    first_look,
+    together,
+)
 
 NAMESPACE = "beam_tfrecord"
 REMOTE_THREADS = 32  # each waits for an answer of the store most of the time
@@ -45,10 +53,10 @@ class _ExtractShard(beam.DoFn):
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
 
-    def process(self, shard: ShardToExtract, clashes: bytes) -> Iterable[ShardExtract]:
+    def process(self, shard: ShardToExtract, seen: SeenFirst) -> Iterable[ShardExtract]:
         if self._pool is None:
             raise RuntimeError("setup() was not called")
-        extractor = RecordExtractor(self._layout, ImagePaths(clashes), self._label_names)
+        extractor = RecordExtractor(self._layout, ImagePaths(seen.clashes), self._label_names, seen.names)
         writer = ShardExtractor(extractor, self._storage, self._output, self._pool, self._threads, PROGRESS)
         found = writer.extract(shard)
         Metrics.counter(NAMESPACE, "records_extracted").inc(found.records)
@@ -93,17 +101,18 @@ class ExtractDataset(beam.PTransform):
         label_names, place_faults = self._label_names, self._place_faults
         lease = self._lease
         spread = root | "Shards" >> beam.Create(shards, reshuffle=False) | "SpreadShards" >> beam.Reshuffle()
-        clashes = (
+        seen = (
             spread
-            | "WantedPaths" >> beam.Map(lambda shard: wanted_paths(shard, layout, storage)).with_output_types(bytes)
-            | "GatherPaths" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
-            | "ClashingPaths" >> beam.Map(clashing_paths).with_output_types(bytes)
+            | "FirstLook"
+            >> beam.Map(lambda shard: first_look(shard, layout, label_names, storage)).with_output_types(FirstLook)
+            | "GatherLooks" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
+            | "Together" >> beam.Map(together).with_output_types(SeenFirst)
         )
         return (
             spread
             | "ExtractShard"
             >> beam.ParDo(
-                _ExtractShard(layout, label_names, output, storage), beam.pvalue.AsSingleton(clashes)
+                _ExtractShard(layout, label_names, output, storage), beam.pvalue.AsSingleton(seen)
             ).with_output_types(ShardExtract)
             | "GatherShards" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
             | "Finish" >> beam.Map(lambda reports: finish(reports, shards, facts, output, storage, place_faults, lease))

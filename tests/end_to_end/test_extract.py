@@ -462,6 +462,21 @@ def test_records_from_elsewhere_give_images_labels_and_columns(tmp_path: Path, c
     ]
 
 
+def test_a_file_of_records_without_names_of_labels_takes_those_of_the_others(tmp_path: Path, capsys: Captured) -> None:
+    folder = tmp_path / "in"
+    for number, texts in enumerate(([[b"cat"], [b"dog"]], [[], [b""]])):
+        data = b""
+        for place, text in enumerate(texts):
+            label = {"image/class/label": Feature("int64", [1 + place]), "image/class/text": Feature("bytes", text)}
+            picture = jpeg(Image.fromarray(noise(16, 12, 2 * number + place)))
+            data += frame(encode_example({"image/encoded": Feature("bytes", [picture]), **label}))
+        write(folder / f"train-{number:05d}-of-00002.tfrecord", data)
+    assert main(["extract", str(folder), "--output", str(tmp_path / "e")]) == 0
+    assert [line["label"] for line in lines_of(tmp_path / "e")] == ["cat", "dog", "cat", "dog"]
+    assert (tmp_path / "e/labels.txt").read_text().split() == ["cat", "dog"]
+    assert "note: 2 labels have no name in their records: other records name the same ids" in capsys.readouterr().err
+
+
 def test_our_own_records_without_metadata_come_back_with_their_images_and_boxes(
     datasets: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ from tests.tiny_reader import frame
 
 tf = pytest.importorskip("tensorflow")
 
-Features = dict[str, Any]  # key -> values of one type; None for a feature without a kind
+Features = dict[str, Any]  # key -> values of one type, an empty list for bytes; None for a feature without a kind
 
 
 def example(seed: int, **features: Any) -> bytes:
@@ -38,6 +38,8 @@ def fill(target: Any, features: Features) -> None:
         feature = target.feature[key]
         if values is None:
             feature.SetInParent()
+        elif not values:
+            feature.bytes_list.SetInParent()
         elif isinstance(values[0], bytes):
             feature.bytes_list.value.extend(values)
         elif isinstance(values[0], float):
@@ -158,10 +160,18 @@ DISAGREEING = {
         "the id 1 has the names 'cat' and 'dog'",
         2,
     ),
-    "an id with a name and without": (
-        [{"image/class/label": [1], "image/class/text": [b"cat"]}, {"image/class/label": [1]}],
-        "the id 1 has the names '1' and 'cat'",
-        1,
+    "an id with two names and without": (
+        [
+            {"image/class/label": [1], **text}
+            for text in (
+                {},
+                {"image/class/text": [b"cat"]},
+                {"image/class/text": [b""]},
+                {"image/class/text": [b"dog"]},
+            )
+        ],
+        "the id 1 has the names 'cat' and 'dog', and 2 times none",
+        3,
     ),
     "a name with two ids": (
         [{**BOX, "image/object/class/label": [n], "image/object/class/text": [b"cat"]} for n in (1, 2)],
@@ -188,6 +198,30 @@ def test_records_that_disagree_are_a_fault_of_both_commands(
         (fault,) = [detail if isinstance(detail, str) else str(Fault(**detail)) for detail in told["details"]]
         assert where in fault
         assert cause in fault
+
+
+@pytest.mark.parametrize("split", [False, True], ids=["in one file", "in several files"])
+@pytest.mark.parametrize("missing", [{}, {"image/object/class/text": []}, {"image/object/class/text": [b" ", b""]}])
+def test_ids_without_names_are_called_as_in_other_records_by_both_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], missing: Features, split: bool
+) -> None:
+    boxes = {key: values * 2 for key, values in BOX.items()}
+    rows = [
+        {"image/object/class/label": [2, 1], **missing},
+        {"image/object/class/label": [1, 2], "image/object/class/text": [b"cat", b"dog"]},
+        {"image/object/class/label": [2, 7], "image/object/class/text": [b"", b""]},
+    ]
+    items = [example(number, **boxes, **row) for number, row in enumerate(rows)]
+    files = [[item] for item in items] if split else [items]
+    for number, own in enumerate(files):
+        place = write(tmp_path / "in" / f"train-{number:05d}-of-{len(files):05d}.tfrecord", own).parent
+    for command, further in ((verify_command, ()), (extract_command, ("--output", tmp_path / "e"))):
+        status, told = run(command, capsys, place, *further)
+        assert (status, told["faults"]) == (0, 0), told
+        assert "3 labels have no name in their records: other records name the same ids" in told["notes"]
+    lines = [json.loads(line) for line in (tmp_path / "e/manifest.jsonl").read_text().splitlines()]
+    classes = [[box["class"] for box in line["boxes"]] for line in lines]
+    assert classes == [["dog", "cat"], ["cat", "dog"], ["dog", "7"]]
 
 
 def test_a_file_in_which_no_record_is_an_example_is_one_fault_of_both_commands(

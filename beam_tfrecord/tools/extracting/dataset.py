@@ -250,7 +250,7 @@ def _told_by_records(
     wrong_labels = list(agreement.label_faults())
     faults += wrong_labels
     vocabulary, moved = joint_vocabulary(agreement.labels) if not wrong_labels else (None, [])
-    notes += moved
+    notes += [*moved, *agreement.notes()]
     if wrong_labels:
         notes.append("the ids of the labels are no vocabulary: conversion numbers the names anew")
     has_images = any(report.has_images for report in reports)

@@ -25,7 +25,7 @@ from beam_tfrecord.tools.extracting.values import (
     text_of_bytes,
     values_of,
 )
-from beam_tfrecord.tools.verifying.agreement import NOTHING_TOLD, Told, names_of_ids, told_by
+from beam_tfrecord.tools.verifying.agreement import NOTHING_TOLD, LabelId, Told, names_of_ids, told_by
 from beam_tfrecord.tools.verifying.features import check_steps
 
 FEATURES, RECORDS = "features", "records"  # kinds of things in an account
@@ -96,13 +96,20 @@ class RecordExtractor:
     """Extracts the records of one dataset.
 
     layout: what is known; None to guess it from each record. paths: of the images. names_by_key: names of ids that
-    files beside records from elsewhere tell.
+    files beside records from elsewhere tell; told_names: that all records together tell.
     """
 
-    def __init__(self, layout: Layout | None, paths: ImagePaths, names_by_key: LabelNames | None = None) -> None:
+    def __init__(
+        self,
+        layout: Layout | None,
+        paths: ImagePaths,
+        names_by_key: LabelNames | None = None,
+        told_names: Mapping[LabelId, str] | None = None,
+    ) -> None:
         self._layout = layout
         self._paths = paths
         self._names_by_key = names_by_key
+        self._told_names = told_names or {}
 
     @property
     def is_guessing(self) -> bool:
@@ -120,10 +127,16 @@ class RecordExtractor:
             return _Extraction(self._layout, self._paths, view, place).run()
         dtypes = dtypes_of(view)
         layout = guessed_layout(dtypes, self._names_by_key)
-        found = _Extraction(layout, self._paths, view, place).run()
+        found = _Extraction(layout, self._paths, view, place, self._told_names).run()
         found.keys = frozenset(dtypes)
         found.told = told_by(view, layout.keys, layout.names_by_key)
         return found
+
+
+def labels_told_by(view: RecordView, names_by_key: LabelNames) -> Told:
+    """What a record that nothing else tells of has to say; see :func:`told_by`."""
+    layout = guessed_layout(dtypes_of(view), names_by_key)
+    return told_by(view, layout.keys, layout.names_by_key)
 
 
 @dataclass
@@ -134,6 +147,7 @@ class _Extraction:
     paths: ImagePaths
     view: RecordView
     place: Place
+    told_names: Mapping[LabelId, str] = field(default_factory=dict)
     found: ExtractedRecord = field(default_factory=ExtractedRecord)
     kept: set[str] = field(default_factory=lambda: set(DERIVED_FACTS))  # logical names
 
@@ -316,19 +330,24 @@ class _Extraction:
     def _told_names(
         self, features: Features, ids_name: str, ids_key: str | None, texts_key: str | None
     ) -> list[str] | None:
-        """Names as a record from elsewhere tells them, or a file beside it; ids without names spelled as numbers."""
+        """Names as a record from elsewhere tells them, a file beside it, or other records; else ids as numbers."""
         ids = _feature(features, ids_key, "int64")
         texts = _feature(features, texts_key, "bytes") or _feature(features, ids_key, "bytes")
         if ids is None:
             return None if texts is None else [text_of_bytes(text).strip() for text in texts]
         if texts and len(texts) != len(ids):
             raise UnextractableError("uneven_lists", f"{ids_key} has {len(ids)} ids, but there are {len(texts)} names")
-        known = self.layout.names_by_key.get(ids_key or "")
-        if not texts and known is not None:
+        own = list(names_of_ids(ids, texts or ()))
+        listed = self.layout.names_by_key.get(ids_key or "")
+        if listed is not None and not all(name for _, name in own):
+            known = dict(enumerate(listed))
             is_single = ids_name == "label" and len(ids) == 1
-            return [self._name(number, dict(enumerate(known)), is_single) for number in ids]
-        texts = texts or [b""] * len(ids)
-        return [name for _, name in names_of_ids(zip(ids, texts, strict=True))]
+            return [name or self._name(number, known, is_single) for number, name in own]
+        return [name or self._name_elsewhere(ids_name, number) for number, name in own]
+
+    def _name_elsewhere(self, ids_name: str, number: int) -> str:
+        """The name of an id that its own record does not name."""
+        return "" if number == NO_LABEL else self.told_names.get((ids_name, number), str(number))
 
     # -----------------------------------------------------------------------------------------------------------------
     # Columns

@@ -12,16 +12,24 @@ from beam_tfrecord.conversion.writing.progress import Progress
 from beam_tfrecord.conversion.writing.read_ahead import ordered_map
 from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder
 from beam_tfrecord.datasets.metadata.text import json_line
-from beam_tfrecord.datasets.record_view import view_record
+from beam_tfrecord.datasets.record_view import RecordView, view_record
 from beam_tfrecord.datasets.shard_files import ShardFile
+from beam_tfrecord.datasets.tfds_labels import LabelNames
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import Record, RecordFault, batches, scan_records
 from beam_tfrecord.tfrecord.example import NO_KIND
 from beam_tfrecord.tools.extracting.layout import Layout
-from beam_tfrecord.tools.extracting.paths import WantedPaths, safe_path
-from beam_tfrecord.tools.extracting.records import RECORDS, ExtractedRecord, Place, RecordExtractor, picture_names
+from beam_tfrecord.tools.extracting.paths import WantedPaths, clashing_paths, safe_path
+from beam_tfrecord.tools.extracting.records import (
+    RECORDS,
+    ExtractedRecord,
+    Place,
+    RecordExtractor,
+    labels_told_by,
+    picture_names,
+)
 from beam_tfrecord.tools.extracting.values import UnextractableError
-from beam_tfrecord.tools.verifying.agreement import Agreement, no_message_cause
+from beam_tfrecord.tools.verifying.agreement import Agreement, LabelId, joint, no_message_cause
 from beam_tfrecord.tools.verifying.agreement import Place as FirstPlace
 from beam_tfrecord.tools.verifying.faults import Fault, FaultLog, Problem
 
@@ -156,28 +164,61 @@ class ShardExtract:
         self.keys.update(found.keys)
 
 
-def wanted_paths(shard: ShardToExtract, layout: Layout | None, storage: Storage) -> bytes:
-    """The paths that the images of a file ask for; see :class:`~beam_tfrecord.tools.extracting.paths.WantedPaths`.
+@dataclass(frozen=True)
+class FirstLook:
+    """What the records of one file tell all others before any is extracted.
 
-    What is damaged is passed over here, and told when the file is extracted.
+    paths: that the images ask for; see :class:`~beam_tfrecord.tools.extracting.paths.WantedPaths`. agreement: of
+    records that nothing else tells of.
     """
+
+    paths: bytes
+    agreement: Agreement
+
+
+@dataclass(frozen=True)
+class SeenFirst:
+    """What the first looks at all files tell together. clashes: see
+    :func:`~beam_tfrecord.tools.extracting.paths.clashing_paths`. names: of ids of labels that have exactly one."""
+
+    clashes: bytes
+    names: Mapping[LabelId, str]
+
+
+def first_look(shard: ShardToExtract, layout: Layout | None, label_names: LabelNames, storage: Storage) -> FirstLook:
+    """Look at the records of a file. What is damaged is passed over here, and told when the file is extracted."""
     wanted = WantedPaths()
+    agreement = Agreement()
     try:
         with storage.open(shard.file.uri) as file:
             for item in scan_records(file, shard.file.name):
-                if isinstance(item, Record):
-                    for filename, data in _names(item, layout, shard):
-                        path = safe_path(filename)
-                        if path is not None:
-                            wanted.add(path, data)
+                if not isinstance(item, Record):
+                    continue
+                try:
+                    view = view_record(item.data)
+                except ValueError:
+                    continue
+                for filename, data in _names(view, layout, shard.place(item.index)):
+                    path = safe_path(filename)
+                    if path is not None:
+                        wanted.add(path, data)
+                if layout is None:
+                    place = FirstPlace(shard.file.name, item.index, item.offset)
+                    agreement.see(labels_told_by(view, label_names), place)
     except OSError:
         pass
-    return wanted.to_bytes()
+    return FirstLook(wanted.to_bytes(), agreement)
 
 
-def _names(item: Record, layout: Layout | None, shard: ShardToExtract) -> list[tuple[str, bytes]]:
+def together(looks: Iterable[FirstLook]) -> SeenFirst:
+    """What all files tell, in any order."""
+    every = list(looks)
+    return SeenFirst(clashing_paths(look.paths for look in every), joint(look.agreement for look in every).told_names)
+
+
+def _names(view: RecordView, layout: Layout | None, place: Place) -> list[tuple[str, bytes]]:
     try:
-        return picture_names(view_record(item.data), layout, shard.place(item.index))
+        return picture_names(view, layout, place)
     except (ValueError, UnextractableError):
         return []
 

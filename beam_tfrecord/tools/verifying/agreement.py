@@ -1,6 +1,7 @@
 """What records from elsewhere must agree in, over all files: types of features, and one name for each id of labels.
 
-``verify`` and ``extract`` gather the same and tell the same faults.
+An id without a name has the one that other records, or a file beside them, give to it. ``verify`` and ``extract``
+gather the same and tell the same faults.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ class Place(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What one record tells. types: (key, dtype) of features with values. names: of its ids. known: logical name of a
-    list of ids -> the names that a file beside the records has for them, where it was looked up there."""
+    """What one record tells. types: (key, dtype) of features with values. names: of its ids, '' for one without. known:
+    logical name of a list of ids -> the names that a file beside the records has for them, where they were looked up.
+    """
 
     types: tuple[tuple[str, str], ...] = ()
     names: tuple[tuple[LabelId, str], ...] = ()
@@ -67,29 +69,32 @@ def _see_labels(
     if ids is None or ids.dtype != "int64":
         return
     spelled = texts.values if texts is not None and texts.dtype == "bytes" else ()
-    if not spelled and key in names_by_key:
+    if spelled and len(spelled) != len(ids.values):
+        return
+    own = list(names_of_ids(ids.values, spelled))
+    if key in names_by_key and not (own and all(name for _, name in own)):
         known[ids_name] = names_by_key[key]
-    elif not spelled or len(spelled) == len(ids.values):
-        named = zip(ids.values, spelled or [b""] * len(ids.values), strict=True)
-        names += [((ids_name, number), name) for number, name in names_of_ids(named) if name]
+        own = [(number, name) for number, name in own if name]
+    names += [((ids_name, number), name) for number, name in own if name or number != NO_LABEL]
 
 
-def names_of_ids(told: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
-    """(id, name) of ids with the texts beside them: without one the id spelled as a number, '' for that of no label."""
-    for number, text in told:
-        name = text.decode("utf-8", "surrogateescape").strip()
-        yield number, name or ("" if number == NO_LABEL else str(number))
+def names_of_ids(ids: Sequence[int], texts: Sequence[bytes]) -> Iterator[tuple[int, str]]:
+    """(id, name) of ids with the texts beside them, of which there may be none; '' for an id without a name."""
+    for number, text in zip(ids, texts or [b""] * len(ids), strict=True):
+        yield number, text.decode("utf-8", "surrogateescape").strip()
 
 
 @dataclass
 class Agreement:
     """What the records of one or more files tell: where each type of a feature and each name of an id was seen first.
 
-    Types and names stand in the order in which they were seen. known: the lists of ids whose names a file tells.
+    Types and names stand in the order in which they were seen. unnamed: how often an id had no name, and where first.
+    known: the lists of ids whose names a file tells.
     """
 
     types: dict[str, dict[str, Place]] = field(default_factory=dict)
     names: dict[LabelId, dict[str, Place]] = field(default_factory=dict)
+    unnamed: dict[LabelId, tuple[int, Place]] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
 
     def see(self, told: Told, place: Place) -> None:
@@ -97,7 +102,10 @@ class Agreement:
         for key, dtype in told.types:
             self.types.setdefault(key, {}).setdefault(dtype, place)
         for label, name in told.names:
-            self.names.setdefault(label, {}).setdefault(name, place)
+            if name:
+                self.names.setdefault(label, {}).setdefault(name, place)
+            else:
+                self._count_unnamed(label, 1, place)
         for ids_name in sorted(told.known.keys() - self.known):
             self.known.add(ids_name)
             for number, name in enumerate(told.known[ids_name]):
@@ -109,12 +117,34 @@ class Agreement:
             _add(self.types.setdefault(key, {}), by_type)
         for label, by_name in other.names.items():
             _add(self.names.setdefault(label, {}), by_name)
+        for label, (count, place) in other.unnamed.items():
+            self._count_unnamed(label, count, place)
         self.known |= other.known
+
+    def _count_unnamed(self, label: LabelId, count: int, place: Place) -> None:
+        known, first = self.unnamed.get(label, (0, place))
+        self.unnamed[label] = (known + count, first)
 
     @property
     def labels(self) -> dict[LabelId, str]:
         """The one name of each id; meaningful without :meth:`label_faults` only."""
-        return {label: min(by_name) for label, by_name in self.names.items()}
+        return {label: min(by_name) for label, by_name in self._all_names().items()}
+
+    @property
+    def told_names(self) -> dict[LabelId, str]:
+        """The name of each id that has exactly one."""
+        return {label: min(by_name) for label, by_name in self.names.items() if len(by_name) == 1}
+
+    def _all_names(self) -> dict[LabelId, dict[str, Place]]:
+        """Names of all ids; one that has none anywhere is spelled as a number."""
+        spelled = {label: {str(label[1]): place} for label, (_, place) in self.unnamed.items()}
+        return {**spelled, **self.names}
+
+    def notes(self) -> Iterator[str]:
+        """How many labels have the names that were told elsewhere."""
+        count = sum(count for label, (count, _) in self.unnamed.items() if len(self.names.get(label, ())) == 1)
+        if count:
+            yield f"{count:,} labels have no name in their records: other records name the same ids"
 
     def type_faults(self, besides: Iterable[str] = ()) -> Iterator[Fault]:
         """Features of several types. besides: keys that are told elsewhere."""
@@ -130,12 +160,14 @@ class Agreement:
         each list, and how many more."""
         troubles: dict[str, list[Fault]] = {}
         ids_of: dict[tuple[str, str], int] = {}
-        for (ids_name, number), by_name in sorted(self.names.items()):
+        for (ids_name, number), by_name in sorted(self._all_names().items()):
             where = f"among the labels of {_WORDS[ids_name]} the id {number}"
             cause, place = "", list(by_name.values())[:2][-1]
             if len(by_name) > 1:
                 told = " and ".join(repr(name) for name in sorted(by_name))
                 cause = f"{where} has the names {told}"
+                if (ids_name, number) in self.unnamed:
+                    cause += f", and {self.unnamed[ids_name, number][0]:,} times none"
             elif number < 0:
                 cause = f"{where} ({min(by_name)!r}) is negative"
             elif ids_of.setdefault((ids_name, min(by_name)), number) != number:

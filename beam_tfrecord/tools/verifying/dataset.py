@@ -105,6 +105,7 @@ def _further_faults(
         agreement = joint(report.agreement for report in reports)
         yield from agreement.type_faults()
         yield from agreement.label_faults()
+        notes += agreement.notes()
         if found.folder:
             yield from _tfds_faults(found.folder, reports, notes, storage)
         return
