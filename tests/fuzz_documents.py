@@ -307,7 +307,7 @@ def convert(seed: Seed, files: Mapping[str, bytes]) -> Converted:
             elif isinstance(item, RejectedRow):
                 done.rejects.append(item.finding)
     survey = builder.survey()
-    (told,) = account_inputs([source], survey, memory.walk)
+    (told,) = account_inputs([source], survey, config, memory.walk)
     done.unused_label_files = told.account.unused(LABEL_FILES)
     schema = plan_schema(survey, [source], None, config)
     encoder = RecordEncoder(schema, config, _read)

@@ -57,10 +57,11 @@ def tell_files(
 ) -> None:
     """Tell what became of the files below a folder.
 
-    paths: all of them, junk included. used: those that rows name, and as what. others: those that rows of other inputs
-    name, and their manifests. left_out: uris of the folders that this tool wrote.
+    folder: its uri; '' for the working folder. paths: all of them, junk included. used: those that rows name, and as
+    what. others: those that rows of other inputs name, and their manifests. left_out: uris of the folders that this
+    tool wrote.
     """
-    start = with_slash(folder)
+    start = with_slash(folder) if folder else ""
     manifests = {uri.removeprefix(start) for uri in reads.manifests}
     label_folder = with_slash(reads.label_folder).removeprefix(start) if reads.label_suffix else ""
     by_rule = (

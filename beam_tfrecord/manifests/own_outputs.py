@@ -62,6 +62,13 @@ def check_input(files: Files, folder: str, shown: str, *, is_archive: bool = Fal
         )
 
 
+def datasets_among(paths: Sequence[str]) -> list[str]:
+    """The folders among the paths of a listing that hold a dataset of this tool, by the names of its metadata."""
+    names = set(paths)
+    folders = (folder_of(path) for path in paths if path.endswith(f"/{_CONVERSION}"))
+    return [folder for folder in folders if f"{folder}/features.json" in names]
+
+
 class FilesBeside:
     """Files without those below some folders, which notes where outputs of this tool may lie.
 
@@ -153,7 +160,7 @@ def describe_beside(describe: Callable[[Files], Source], files: Files, root: str
     describe: looks at the place through the files it is given. root: the folder that is walked. output: of this run,
     which is left out whatever lies there. Only where there are outputs the place is looked at twice.
     """
-    own = _spelled_below(root, output)
+    own = spelled_below(root, output)
     beside = FilesBeside(files, own)
     trouble: ManifestError | ConfigError | None = None
     source: Source | None = None
@@ -210,7 +217,7 @@ def left_out_of(source: Source, files: Files, folders: Sequence[str]) -> Source:
 def without_outputs(files: Files, pattern: str, output: str) -> tuple[list[str], tuple[str, ...]]:
     """(uris that a glob matches, outputs of this tool that it led into and that are left out)."""
     root = literal_folder(pattern)
-    own = _spelled_below(root, output)
+    own = spelled_below(root, output)
     beside = FilesBeside(files, own)
     found = [info.uri for info in beside.match(pattern)]
     outputs = beside.outputs(root)
@@ -224,7 +231,7 @@ def files_beside(files: Files, source: Source) -> Files:
     return FilesBeside(files, left_out) if left_out else files
 
 
-def _spelled_below(root: str, output: str) -> list[str]:
+def spelled_below(root: str, output: str) -> list[str]:
     """The output as a walk of the root may spell it, through links or not; empty when it lies elsewhere, or is the root
     itself."""
     if not output or _is_local(root) != _is_local(output):

@@ -11,6 +11,7 @@ from beam_tfrecord.conversion.planning.survey import Survey
 from beam_tfrecord.core.account import FILES, LOOKS_LIKE_LABELS, Account, AccountBuilder, Named, faults, merge_accounts
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Source
+from tests.annotation_tools import make_config
 
 
 def account(found: int, used: int, *named: tuple[str, str]) -> Account:
@@ -45,16 +46,20 @@ def test_a_thing_that_fell_between_is_a_fault() -> None:
 def test_an_input_whose_account_does_not_hold_ends_the_plan() -> None:
     source = Source("photos", "folder", None, "photos", account=account(3, 0))
     with pytest.raises(ManifestError, match="photos: 3 files were found, and 2 are accounted for"):
-        account_inputs([source], Survey(accounts={0: account(0, 2)}), None)
-    (told,) = account_inputs([source], Survey(accounts={0: account(0, 3)}), None)
+        account_inputs([source], Survey(accounts={0: account(0, 2)}), make_config(), None)
+    (told,) = account_inputs([source], Survey(accounts={0: account(0, 3)}), make_config(), None)
     assert told.account == account(3, 3)
 
 
 def test_what_is_surprising_is_refused_on_request() -> None:
     source = Source("photos", "folder", None, "photos", account=account(3, 2, (LOOKS_LIKE_LABELS, "a.txt")))
-    inputs = account_inputs([source], Survey(), None)
+    inputs = account_inputs([source], Survey(), make_config(), None)
     with pytest.raises(
         ConfigError, match=r"nothing was written:\n  photos: labels_not_read: 1 file with the looks of labels.*a\.txt"
     ):
         check_strict(inputs)
-    check_strict(account_inputs([Source("photos", "folder", None, "photos", account=account(2, 2))], Survey(), None))
+    check_strict(
+        account_inputs(
+            [Source("photos", "folder", None, "photos", account=account(2, 2))], Survey(), make_config(), None
+        )
+    )

@@ -26,6 +26,7 @@ from beam_tfrecord.core.account import (
 from beam_tfrecord.core.elements import Finding
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Source
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import public_uri
 
 STAGE = "account"
@@ -57,7 +58,9 @@ class InputAccount:
         }
 
 
-def account_inputs(sources: Sequence[Source], survey: Survey, walk: Walk | None) -> tuple[InputAccount, ...]:
+def account_inputs(
+    sources: Sequence[Source], survey: Survey, config: ConvertConfig, walk: Walk | None
+) -> tuple[InputAccount, ...]:
     """The accounts of all inputs. walk: lists the files below a folder, for a census; None for none.
 
     Raises ManifestError where what was found is not what was used and named.
@@ -69,7 +72,9 @@ def account_inputs(sources: Sequence[Source], survey: Survey, walk: Walk | None)
         decisions = (*source.decisions, *survey.decisions.get(number, ()))
         if walk is not None:
             others = merge_sketches(sketch for other, sketch in survey.files.items() if other != number)
-            census, told_more = take_census(source, survey.files.get(number, HashSketch()), others, manifests, walk)
+            census, told_more = take_census(
+                source, survey.files.get(number, HashSketch()), others, manifests, config, walk
+            )
             counted.append(census)
             decisions = (*decisions, *told_more)
         account = merge_accounts(counted)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,9 @@ from beam_tfrecord.conversion.planning.survey import HashSketch, file_hash
 from beam_tfrecord.core.account import AS_IMAGE, NO_ACCOUNT, Account, AccountBuilder, Decision
 from beam_tfrecord.manifests.base import FileInfo, Source
 from beam_tfrecord.manifests.leftovers import Reads, tell_files
-from beam_tfrecord.manifests.own_outputs import LEFT_OUT
+from beam_tfrecord.manifests.own_outputs import LEFT_OUT, datasets_among, spelled_below
+from beam_tfrecord.manifests.text.uri_text import with_slash
+from beam_tfrecord.options.config import ConvertConfig
 
 Walk = Callable[[str], Iterator[FileInfo]]
 FILES_PER_IMAGE = 20  # a folder with more files than this for each image that is named, and SPARE more, is not listed
@@ -25,39 +28,47 @@ SPARE = 10_000
 
 
 def take_census(
-    source: Source, used: HashSketch, others: HashSketch, manifests: Collection[str], walk: Walk
+    source: Source, used: HashSketch, others: HashSketch, manifests: Collection[str], config: ConvertConfig, walk: Walk
 ) -> tuple[Account, tuple[Decision, ...]]:
     """The account of the files below ``source.census``; none, and a decision that says so, where they are too many.
 
     used, others: hashes of the files that the rows of this and of the other inputs name (by uri; those of rejected rows
-    as the manifest spells them). manifests: uris of all inputs.
+    as the manifest spells them). manifests: uris of all inputs. config: names the
+    folder that is written to, of which nothing is told, and a file of labels.
     """
     if not source.census:
         return NO_ACCOUNT, ()
     limit = FILES_PER_IMAGE * used.count + SPARE
     if used.hashes is None or others.hashes is None:
         return NO_ACCOUNT, (Decision("files beside the images", "not counted", f"{used.count:,} images are too many"),)
-    folder = source.census.rstrip("/") + "/"
-    files = list(itertools.islice(walk(source.census), limit + 1))
+    is_here = source.census == "."  # rows spell what lies in the working folder without it
+    folder = "" if is_here else with_slash(source.census)
+    written = tuple(map(with_slash, spelled_below(source.census, config.output.output))) or ("\0",)
+    uris = (info.uri for info in walk(source.census))
+    spelled = (uri.removeprefix("./") if is_here else uri for uri in uris if not uri.startswith(written))
+    files = list(itertools.islice(spelled, limit + 1))
     if len(files) > limit:
         why = f"{source.census} holds more than {limit:,} files"
         return NO_ACCOUNT, (Decision("files beside the images", "not counted", why),)
-    paths = [info.uri.removeprefix(folder) for info in files]
+    paths = [uri.removeprefix(folder) for uri in files]
     below = f"{source.base.rstrip('/')}/" if source.base else ""
     hashes = [
         np.array([file_hash(text) for text in texts], np.uint64)
-        for texts in ([info.uri for info in files], [info.uri.removeprefix(below) for info in files])
+        for texts in (files, [uri.removeprefix(below) for uri in files])
     ]
     own, elsewhere = (_any_of(hashes, sketch) for sketch in (used.hashes, others.hashes))
+    labels = config.labels.labels
+    reads = Reads.of(source.details, source.uri)
+    reads = replace(reads, manifests=(*reads.manifests, *([labels] if isinstance(labels, str) else ())))
     told = AccountBuilder()
     tell_files(
         told,
-        source.census,
+        folder,
         paths,
         {path: AS_IMAGE for path, named in zip(paths, own, strict=True) if named},
-        {path for path, info, named in zip(paths, files, elsewhere, strict=True) if named or info.uri in manifests},
-        Reads.of(source.details, source.uri),
-        source.details.get(LEFT_OUT, ()),
+        {path for path, uri, named in zip(paths, files, elsewhere, strict=True) if named or uri in manifests},
+        reads,
+        [*source.details.get(LEFT_OUT, ()), *(folder + output for output in datasets_among(paths))],
     )
     return told.account(), ()
 

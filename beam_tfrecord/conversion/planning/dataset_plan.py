@@ -126,7 +126,7 @@ def plan_dataset(
             "some inputs have images and others are tables without an image column: convert them into datasets of "
             "their own"
         )
-    inputs = account_inputs(sources, survey, walk)
+    inputs = account_inputs(sources, survey, config, walk)
     if config.manifest.strict:
         check_strict(inputs)
     schema = plan_schema(survey, sources, fixed_labels, config, deep_kinds)
