@@ -132,7 +132,7 @@ def check_id_column(source: Source, config: ManifestConfig) -> None:
         (inner["format"], inner["details"]) if isinstance(inner, Mapping) else (source.format, source.details)
     )
     roles = details.get("roles")
-    if isinstance(roles, Mapping) and roles.get("has_boxes"):
+    if isinstance(roles, Mapping) and roles.get("boxes"):
         raise ConfigError(
             f"--id_column {config.id_column}: {source.uri} has one line for each box, and the lines of an image are "
             "one record, the id of which is the path of the image: leave --id_column out"

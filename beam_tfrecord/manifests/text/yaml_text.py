@@ -34,7 +34,11 @@ def load_yaml(text: str) -> Any:
             return super().construct_mapping(node, deep=True)
 
     try:
-        return yaml.load(text, Loader)
+        loader = Loader(text)
+        try:
+            return loader.get_single_data()
+        finally:
+            loader.dispose()
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from None
     except RecursionError:

@@ -53,6 +53,8 @@ def test_nothing_else_of_the_dataset_changes(dataset: Find) -> None:
     assert told.pop("options") != plain.pop("options")
     for stated in (told, plain):
         stated.pop("rows_by_input")
+        for account in stated["inputs"]:
+            account.pop("uri")
     assert told == plain
 
 
