@@ -167,8 +167,14 @@ class LeaseContract:
         second.confirm(storage)
         with pytest.raises(StorageError, match="publishes nothing"):
             first.confirm(storage)
+        check_free(f"{root}/out", storage)
         second.end_of_job(storage)
         assert not storage.is_file(lease_uri(f"{root}/out"))
+
+    def test_who_prepared_a_job_that_ended_is_told_of_the_next_holder(self, storage: Storage, root: str) -> None:
+        take_for_job(f"{root}/out", storage, "x").end_of_job(storage)
+        with hold(f"{root}/out", storage, "y"), pytest.raises(StorageError, match="another run writes there: y"):
+            check_free(f"{root}/out", storage)
 
     def test_what_is_no_lease_is_never_taken_over(self, storage: Storage, root: str) -> None:
         for data in (b"", b"{}", b"[1]", b'{"id": 3'):

@@ -216,13 +216,18 @@ def give_back(key: LeaseKey) -> None:
 
 
 def check_free(place: str, storage: Storage, *, is_file: bool = False) -> None:
-    """Raise StorageError, with who it is, when somebody holds the lease of a place; takes nothing."""
+    """Raise StorageError, with who it is, when somebody holds the lease of a place; takes nothing.
+
+    Somebody is not :func:`take_for_job` of this process: a later call takes the lease from it.
+    """
     uri = lease_uri(place, is_file=is_file)
     found = _read(uri, storage)
-    if found is None or uri in _prepared:
+    holder = found[0] if found is not None else None
+    if holder is None or holder.is_dead(time.time()):
         return
-    if found[0] is not None and not found[0].is_dead(time.time()):
-        raise StorageError(_taken(place, uri, found[0]))
+    if uri in _prepared and _prepared[uri].key.id == holder.id:
+        return
+    raise StorageError(_taken(place, uri, holder))
 
 
 def take(place: str, storage: Storage, command: str, *, is_file: bool = False, is_left: bool = False) -> Lease:

@@ -12,19 +12,21 @@ import subprocess
 import sys
 import termios
 import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from PIL import Image
 
-from tests.samples import noise, png, write_files
+from tests.samples import noise, png
 
-ROWS = 4000
+ROWS = 100
 COLUMNS = 100
-BAR = re.compile(
-    rf"(\d+)/{ROWS} \[[^\]]* rows/s, (\d+) rejected\]"
-)  # 317/1200 [00:01<00:03, 301.21 rows/s, 1 rejected]
+DELAY = 0.05  # seconds that the server takes for an image: a shard takes longer than the bar needs to be drawn
+BAR = re.compile(rf"(\d+)/{ROWS} \[[^\]]* rows/s, (\d+) rejected\]")  # 31/100 [00:01<00:03, 301.21 rows/s, 1 rejected]
 
 
 class Seen(NamedTuple):
@@ -36,16 +38,35 @@ class Seen(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("progress") / "in"
-    files = {f"x/{number:04}.png": png(Image.fromarray(noise(4, 3, number))) for number in range(ROWS - 1)}
-    write_files(folder, {**files, "x/broken.png": b"no image"})
-    return folder
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A table of images that come from a slow server, so that no machine is done with them before a bar is drawn."""
+
+    class Slow(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:  # the name that http.server calls
+            time.sleep(DELAY)
+            number = int(Path(self.path).stem)
+            sent = png(Image.fromarray(noise(4, 3, number))) if number else b"no image"
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(sent)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Slow)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    table = tmp_path_factory.mktemp("progress") / "images.csv"
+    address = f"http://127.0.0.1:{server.server_port}"
+    table.write_text("\n".join(["image,label", *(f"{address}/{number}.png,x" for number in range(ROWS))]))
+    yield table
+    server.shutdown()
+    server.server_close()
 
 
 def command(pictures: Path, output: Path, *flags: str) -> list[str]:
     """One image at a time, so that the job takes a while."""
-    places = ("--input", str(pictures), "--output", str(output), "--read_threads", "1")
+    places = ("--input", str(pictures), "--output", str(output), "--read_threads", "1", "--num_shards", "8")
     return [sys.executable, "-m", "pipelines.convert", *places, *flags]
 
 
