@@ -17,6 +17,7 @@ from beam_tfrecord.core.public_text import is_utf8
 from beam_tfrecord.errors import ElementError, RowError
 from beam_tfrecord.manifests.base import LISTED, Item, Source, Told
 from beam_tfrecord.manifests.text.inline_images import holds_picture
+from beam_tfrecord.manifests.text.uri_text import WEB_SCHEMES, scheme_of
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.options.values import check_split_name
 
@@ -132,23 +133,21 @@ class EntryParser:
         if "image" not in fields:
             return None, ""
         spelled = str(fields["image"] or "")
-        if not self._is_listed:
-            spelled = spelled.strip()
-        if not spelled:
+        if not (spelled if self._is_listed else spelled.strip()):
             raise RowError("bad_row", "the image cell is empty: name the image, or take the row out")
         if "\0" in spelled:
             raise RowError("bad_row", f"the image path {spelled!r} holds a NUL character")
         _check_text(spelled, "the image path")
-        if not self._is_listed and holds_picture(spelled):
+        if not self._is_listed and holds_picture(spelled.strip()):
             message = f"the image cell is a picture itself ({spelled[:20]}..., {len(spelled)} characters) and no path"
             raise RowError("bad_row", f"{message}: pictures in text are read from JSON Lines; write it as that")
-        path = spelled if self._is_listed else spelled.replace("\\", "/")
+        path = spelled if self._is_listed else spelled.strip().replace("\\", "/")
         filename = fields.get("filename", path)
         member: Member | None = fields.get("member")
         if member is not None:
             return "!/".join((member.archive, *member.path)), filename
         try:
-            return self.join(self.source.base, path), filename
+            return literal_place(self.join, self.source.base, spelled, path), filename
         except ValueError as error:
             raise RowError("unsafe_path", f"{path!r}: {error}") from None
 
@@ -244,6 +243,22 @@ def sequence_entry(name: str, members: list[tuple[str, Entry | RejectedRow]], ha
         warnings=tuple(warning for entry in entries for warning in entry.warnings),
         source_rows=source_rows,
     )
+
+
+def literal_place(join: Callable[[str, str], str], base: str, spelled: str, path: str) -> str:
+    """Where the file of a name is, as it is spelled; another spelling is looked for where it is read.
+
+    path: the same name with forward slashes and without blanks around it, which wins where the name cannot be literal:
+    on the web, and where it says from which root or bucket it starts. Raises ValueError as ``join`` does.
+    """
+    place = join(base, path)
+    if spelled == path or scheme_of(place) in WEB_SCHEMES or (_is_rooted(path) and not _is_rooted(spelled)):
+        return place
+    return join(base, spelled)
+
+
+def _is_rooted(path: str) -> bool:
+    return path.startswith("/") or scheme_of(path) != ""
 
 
 def _order_key(text: str) -> tuple[int, float, str]:

@@ -228,7 +228,7 @@ def plan_job(job: Job, storage: Storage) -> DatasetPlan:
         job.sources,
         job.fixed_labels,
         job.config,
-        storage.sizes,
+        storage.sizes_as_named,
         lambda masks: deep_kinds(masks, storage),
         storage.walk,
     )

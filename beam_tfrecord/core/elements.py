@@ -163,7 +163,8 @@ class ShardInfo:
     statistics: of the records, as :mod:`beam_tfrecord.conversion.writing.statistics` takes them. exceptions: records by
     what is stored otherwise than the schema says (see
     :meth:`beam_tfrecord.annotations.base.AnnotationKind.exceptions`). objects: how many were ``stored``, ``dropped``
-    and ``rejected`` with their row.
+    and ``rejected`` with their row. spellings: files that are there under another name than the one asked for, by the
+    number of the input and how the names differ.
     """
 
     split: str
@@ -186,3 +187,4 @@ class ShardInfo:
     statistics: Mapping[str, Any] = field(default_factory=dict)
     exceptions: Mapping[str, int] = field(default_factory=dict)
     objects: Mapping[str, int] = field(default_factory=dict)
+    spellings: Mapping[int, Mapping[str, int]] = field(default_factory=dict)

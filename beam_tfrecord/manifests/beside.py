@@ -29,6 +29,7 @@ from beam_tfrecord.manifests.filenames import is_image_name, junk_part
 from beam_tfrecord.manifests.layout import Layout, find_layout
 from beam_tfrecord.manifests.mask_files import find_masks
 from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, key_of, without_suffix
+from beam_tfrecord.manifests.text.spelling import plain_form
 from beam_tfrecord.manifests.unused import reason_unused, stem_of
 
 
@@ -74,8 +75,30 @@ def pair_files(paths: Iterable[str], is_label: Callable[[str], bool], where: str
             own = found[0] if found else None
         if own is not None:
             label_of[image] = own
+    _pair_other_spellings(images, by_key, label_of, where)
     taken = set(label_of.values())
     return Pairs(tuple(images), label_of, tuple(path for path in labels if path not in taken))
+
+
+def _pair_other_spellings(
+    images: Sequence[str], by_key: Mapping[str, Sequence[str]], label_of: dict[str, str], where: str
+) -> None:
+    """Pair images and label files that are left over and whose names are spelled in different forms of Unicode, as
+    where they come from different machines. by_key: the label files. label_of: is added to.
+    """
+    taken = set(label_of.values())
+    left = {key: [path for path in paths if path not in taken] for key, paths in by_key.items() if not key.isascii()}
+    by_form: dict[str, list[str]] = {}
+    for key, paths in left.items():
+        by_form.setdefault(plain_form(key), []).extend(paths)
+    for image in images if by_form else ():
+        found = by_form.get(plain_form(key_of(image)), []) if image not in label_of else []
+        if len(found) > 1:
+            raise ManifestError(
+                f"{where}: {found[0]!a} and {found[1]!a} could both be the labels of {image}: move one of them away"
+            )
+        if found:
+            label_of[image] = found[0]
 
 
 def find_splits(images: Sequence[str], where: str) -> Layout | None:

@@ -17,6 +17,7 @@ from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, parent, relative_files
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.row_fields import rejected
+from beam_tfrecord.manifests.text.spelling import Spellings, plain_form
 from beam_tfrecord.manifests.text.uri_text import WEB_SCHEMES, name_of, scheme_of
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -42,10 +43,10 @@ class NamedImages:
 
     def __init__(self, paths: Sequence[str]) -> None:
         """paths: of images, below one folder."""
-        self._paths = frozenset(paths)
+        self._paths = Spellings({path: path for path in paths})
         self._by_name: dict[str, list[str]] = {}
         for path in paths:
-            self._by_name.setdefault(posixpath.basename(path), []).append(path)
+            self._by_name.setdefault(plain_form(posixpath.basename(path)), []).append(path)
 
     def find(self, stated: str) -> str | None:
         """Path of a picture, None when none is called so.
@@ -54,11 +55,13 @@ class NamedImages:
         there. Raises RowError where two pictures could be meant.
         """
         path = posixpath.normpath(stated.replace("\\", "/"))
-        if path in self._paths:
-            return path
+        for name in (stated, path):
+            if found := self._paths.find(name):
+                return found
         for spelled in dict.fromkeys((path, unquote(path))):
-            parts = spelled.split("/")
-            shared = [(_shared_end(parts, other.split("/")), other) for other in self._by_name.get(parts[-1], ())]
+            parts = plain_form(spelled).split("/")
+            named = self._by_name.get(parts[-1], ())
+            shared = [(_shared_end(parts, plain_form(other).split("/")), other) for other in named]
             if shared:
                 most = max(count for count, _ in shared)
                 best = sorted(other for count, other in shared if count == most)

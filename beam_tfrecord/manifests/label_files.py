@@ -140,7 +140,7 @@ class LabelFileFormat(ManifestFormat):
         Raises ManifestError when none has.
         """
         finder = ImageFinder(images)
-        count = sum(finder.find("", _stem(path)) is not None for path in labels)
+        count = sum(finder.own(_stem(path)) is not None for path in labels)
         looked_at = 0
         for path in labels[:_LOOKED_AT] if not count else ():
             item, account = self._item(files, layout, finder, config.encoding, path)
@@ -198,7 +198,7 @@ class LabelFileFormat(ManifestFormat):
                 told.add(labelled.account)
                 raise labelled.problem
         except NotOfFormatError:
-            image = finder.find("", stem) if self.claims else None
+            image = finder.own(stem) if self.claims else None
             if image is None:
                 told.name(LABEL_FILES, OF_ANOTHER_KIND, path)
                 return None, told.account()
@@ -207,11 +207,14 @@ class LabelFileFormat(ManifestFormat):
             return rejected(uri, "bad_annotation", message, image), told.account()
         except RowError as error:
             told.use(LABEL_FILES, "read")
-            return rejected(uri, error.code, error.message, finder.find("", stem) or stem), told.account()
+            return rejected(uri, error.code, error.message, finder.own(stem) or stem), told.account()
         told.use(LABEL_FILES, "read")
         told.add(labelled.account)
         fields = dict(labelled.fields)
-        found = finder.find(labelled.stated, stem)
+        try:
+            found = finder.find(labelled.stated, stem)
+        except RowError as error:
+            return rejected(uri, error.code, error.message, labelled.stated), told.account()
         fields["image"] = found or _place_of(labelled.stated or f"{stem}.jpg", path, layout)
         if found is None and labelled.picture is not None:
             fields["member"] = Member(uri, ("imageData",), *labelled.picture, JSON_PICTURE)

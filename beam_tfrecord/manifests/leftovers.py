@@ -17,6 +17,7 @@ from beam_tfrecord.core.account import (
 )
 from beam_tfrecord.manifests.filenames import is_image_name, junk_part
 from beam_tfrecord.manifests.siblings import label_path
+from beam_tfrecord.manifests.text.spelling import plain_form
 from beam_tfrecord.manifests.text.uri_text import with_slash
 from beam_tfrecord.manifests.unused import reason_unused, stem_of
 
@@ -65,7 +66,9 @@ def tell_files(
     manifests = {uri.removeprefix(start) for uri in reads.manifests}
     label_folder = with_slash(reads.label_folder).removeprefix(start) if reads.label_suffix else ""
     by_rule = (
-        {label_path(path) for path, use in used.items() if use == AS_IMAGE} if reads.beside_images else frozenset()
+        {plain_form(label_path(path)) for path, use in used.items() if use == AS_IMAGE}
+        if reads.beside_images
+        else frozenset()
     )
     stems = {stem_of(path) for path in used}
     outputs = tuple(with_slash(uri).removeprefix(start) for uri in left_out)
@@ -77,7 +80,7 @@ def tell_files(
         elif path in manifests:
             told.use(FILES, AS_MANIFEST)
         elif not is_junk and (
-            path in by_rule or (reads.label_suffix and _is_below(path, label_folder, reads.label_suffix))
+            plain_form(path) in by_rule or (reads.label_suffix and _is_below(path, label_folder, reads.label_suffix))
         ):
             told.use(FILES, AS_LABELS)
         elif path in others:

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Piece, Source
 from beam_tfrecord.manifests.filenames import JunkCounter, is_image_name, junk_part
 from beam_tfrecord.manifests.layout import IMAGE_FOLDERS
+from beam_tfrecord.manifests.text.spelling import Spellings
 from beam_tfrecord.manifests.text.uri_text import folder_of, name_of
 
 ITEMS_PER_PIECE = 2000  # small files that one worker opens in a row
@@ -106,13 +108,12 @@ class ImageFinder:
 
     def __init__(self, paths: Sequence[str]) -> None:
         """paths: below the folder of images, sorted."""
-        self._paths = {path for path in paths if is_image_name(path)}
-        self._by_stem: dict[str, str] = {}
-        self._by_key: dict[str, str] = {}
-        for path in paths:
-            if path in self._paths:
-                self._by_stem.setdefault(without_suffix(path), path)
-                self._by_key.setdefault(key_of(path), path)
+        images = [path for path in paths if is_image_name(path)]
+        self._paths = frozenset(images)
+        # The first of several that share a stem or key.
+        self._by_path = Spellings({path: path for path in images})
+        self._by_stem = Spellings({without_suffix(path): path for path in reversed(images)})
+        self._by_key = Spellings({key_of(path): path for path in reversed(images)})
 
     def find(self, stated: str, own: str) -> str | None:
         """Path of the image, or None.
@@ -120,25 +121,35 @@ class ImageFinder:
         stated: as the annotation spells it, perhaps with folders of another machine or without an ending. own: the path
         of the annotation below its folder, without ending. What is stated wins when it is there, in the folder of the
         annotation before others; else the image that is called like the annotation; else one that is called as stated,
-        whatever its ending.
+        whatever its ending. Each name is looked for as it is spelled, and then in its other spellings. Raises RowError
+        where several images are called so in others.
         """
+        if "\\" in stated and stated in self._paths:
+            return stated
         stated = stated.replace("\\", "/")
         name = name_of(stated)
         beside = posixpath.join(posixpath.dirname(own), name)
         spelled = ([stated] if "/" in stated else []) + ([beside, name] if name else [])
         for path in spelled[:-1]:
-            if path in self._paths:
-                return path
+            if found := self._by_path.find(path):
+                return found
         keys = ([key_of(beside)] if name else []) + [key_of(f"{own}.xml")]
         for key in keys:  # train/annotations/x.xml and train/images/x.jpg
-            if "/" in key and key in self._by_key:
-                return self._by_key[key]
-        if name in self._paths:
-            return name
+            if "/" in key and (found := self._by_key.find(key)):
+                return found
+        if found := self._by_path.find(name):
+            return found
         for stem in (own, *(without_suffix(path) for path in spelled), *spelled):
-            if stem in self._by_stem:
-                return self._by_stem[stem]
-        return next((self._by_key[key] for key in keys if key in self._by_key), None)
+            if found := self._by_stem.find(stem):
+                return found
+        return next((found for key in keys if (found := self._by_key.find(key))), None)
+
+    def own(self, own: str) -> str | None:
+        """Path of the image that is called like an annotation, None where that is none, or not one."""
+        try:
+            return self.find("", own)
+        except RowError:
+            return None
 
     def __contains__(self, path: str) -> bool:
         return path in self._paths

@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from beam_tfrecord.core.account import JUNK, LOOKS_LIKE_LABELS
 from beam_tfrecord.manifests.filenames import ARCHIVE_SUFFIXES, is_archive_name, junk_part
+from beam_tfrecord.manifests.text.spelling import plain_form
 from beam_tfrecord.manifests.text.uri_text import name_of
 
 # Names that tools give to files of labels, whatever the images are called: darknet and LabelImg (classes.txt,
@@ -35,8 +36,8 @@ _LABEL_SUFFIXES = (
 
 
 def stem_of(path: str) -> str:
-    """The name of a file without its folders and its ending."""
-    name = name_of(path)
+    """The name of a file without its folders and its ending, in the one form of all its spellings."""
+    name = plain_form(name_of(path))
     return name.rpartition(".")[0] or name
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from beam_tfrecord.conversion.job import Job
+from beam_tfrecord.conversion.planning.accounts import InputAccount
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.conversion.planning.survey import natural_key
 from beam_tfrecord.conversion.writing.records import record_specs
@@ -28,6 +30,7 @@ from beam_tfrecord.datasets.metadata import (
     read_finding_lines,
 )
 from beam_tfrecord.datasets.published import EMPTY, PUBLISHED, REJECTS_FILE, REPORT, WARNINGS_FILE, WITHHELD
+from beam_tfrecord.manifests.text.spelling import spelling_decisions
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.publishing.final_names import (
     NamedShard,
@@ -188,13 +191,25 @@ def describe(
             public_uri(source.uri): plan.survey.rows_by_input.get(number, 0)
             for number, source in enumerate(job.sources)
         },
-        inputs=[told.to_json() for told in plan.inputs],
+        inputs=[told.to_json() for told in _inputs_with_spellings(infos, plan)],
         options=public_options(job.config),
         status=status,
         has_array_record=job.config.output.array_record,
         statistics=merge_statistics((file_of.get(info.path, ""), info.statistics) for info in infos),
         staged={} if status == PUBLISHED else {file: path.removeprefix(staging) for path, file in file_of.items()},
     )
+
+
+def _inputs_with_spellings(infos: Sequence[ShardInfo], plan: DatasetPlan) -> list[InputAccount]:
+    """The accounts of the inputs; what was told of names when the files were read is a decision as well."""
+    counts: dict[int, Counter[str]] = {}
+    for info in infos:
+        for number, spellings in info.spellings.items():
+            counts.setdefault(number, Counter()).update(spellings)
+    return [
+        replace(told, decisions=(*told.decisions, *spelling_decisions(counts.get(number, {}))))
+        for number, told in enumerate(plan.inputs)
+    ]
 
 
 def public_options(config: ConvertConfig) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from beam_tfrecord.core.elements import Member
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.manifests.base import FileInfo
+from beam_tfrecord.manifests.text.spelling import Spelled, find_other
 from beam_tfrecord.options.run_config import RunConfig
 from beam_tfrecord.storage.faults import MissingFileError, UnreadableFileError
 from beam_tfrecord.storage.local import LocalStore
@@ -85,12 +86,29 @@ class Storage:
 
     def sizes(self, uris: Iterable[str]) -> dict[str, int]:
         """Sizes in bytes by uri, asked for many at a time. Files that are missing or cannot be read are left out."""
+        return self._sizes(uris, self.size)
+
+    def sizes_as_named(self, uris: Iterable[str]) -> dict[str, int]:
+        """The same of files that may be there under another spelling (:meth:`find_other`); by the uris asked for."""
+
+        def size(uri: str) -> int:
+            try:
+                return self.size(uri)
+            except FileNotFoundError:
+                found = self.find_other(uri)
+                if found is None:
+                    raise
+                return self.size(found.uri)
+
+        return self._sizes(uris, size)
+
+    def _sizes(self, uris: Iterable[str], size: Callable[[str], int]) -> dict[str, int]:
         wanted = list(dict.fromkeys(uris))
 
         def one(uri: str) -> int | None:
             try:
-                return self.size(uri)
-            except OSError:
+                return size(uri)
+            except (OSError, ImageError):
                 return None
 
         if all(not scheme_of(uri) for uri in wanted):
@@ -103,6 +121,20 @@ class Storage:
     def is_file(self, uri: str) -> bool:
         """Whether a file of exactly this name exists."""
         return self._store(uri).is_file(uri)
+
+    def find_other(self, uri: str) -> Spelled | None:
+        """A file that is not there under this name, under another spelling of it; None where there is none.
+
+        Raises ImageError with ``missing_file`` where several could be meant.
+        """
+
+        def is_there(uri: str) -> bool:
+            try:
+                return self.is_file(uri)
+            except OSError:
+                return False
+
+        return find_other(uri, is_there)
 
     def is_folder(self, uri: str) -> bool:
         """Whether a folder of exactly this name exists (for object stores: anything below ``uri/``)."""

@@ -30,7 +30,7 @@ def encode_entry(entry: Entry | RejectedRow, encoder: RecordEncoder) -> bytes | 
 
 class _EncodeEntries(beam.DoFn):
     def __init__(self, schema: Schema, config: ConvertConfig, storage: Storage) -> None:
-        self._encoder = RecordEncoder(schema, config, storage.read)
+        self._encoder = RecordEncoder(schema, config, storage.read, storage.find_other)
         self._retries = RetryCounts(storage)
 
     def setup(self) -> None:

@@ -62,7 +62,7 @@ class _Plan(beam.DoFn):
             self._sources,
             self._fixed_labels,
             self._config,
-            storage.sizes,
+            storage.sizes_as_named,
             lambda masks: deep_kinds(masks, storage),
             storage.walk,
         )

@@ -14,17 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_tfrecord.conversion.planning.blocks import Hashes
-from beam_tfrecord.conversion.planning.survey import HashSketch, file_hash
+from beam_tfrecord.conversion.planning.survey import HashSketch, file_hash, spelling_hash
 from beam_tfrecord.core.account import AS_IMAGE, NO_ACCOUNT, Account, AccountBuilder, Decision
 from beam_tfrecord.manifests.base import FileInfo, Source
 from beam_tfrecord.manifests.leftovers import Reads, tell_files
 from beam_tfrecord.manifests.own_outputs import LEFT_OUT, datasets_among, spelled_below
+from beam_tfrecord.manifests.text.spelling import plain_form
 from beam_tfrecord.manifests.text.uri_text import with_slash
 from beam_tfrecord.options.config import ConvertConfig
 
 Walk = Callable[[str], Iterator[FileInfo]]
 FILES_PER_IMAGE = 20  # a folder with more files than this for each image that is named, and SPARE more, is not listed
 SPARE = 10_000
+_HASHES = (file_hash, spelling_hash)
 
 
 def take_census(
@@ -52,11 +54,9 @@ def take_census(
         return NO_ACCOUNT, (Decision("files beside the images", "not counted", why),)
     paths = [uri.removeprefix(folder) for uri in files]
     below = f"{source.base.rstrip('/')}/" if source.base else ""
-    hashes = [
-        np.array([file_hash(text) for text in texts], np.uint64)
-        for texts in (files, [uri.removeprefix(below) for uri in files])
-    ]
-    own, elsewhere = (_any_of(hashes, sketch) for sketch in (used.hashes, others.hashes))
+    names = (files, [uri.removeprefix(below) for uri in files])
+    exact, loose = ([np.array(list(map(hash_of, texts)), np.uint64) for texts in names] for hash_of in _HASHES)
+    own, elsewhere = (_named(exact, loose, paths, sketch) for sketch in (used.hashes, others.hashes))
     labels = config.labels.labels
     reads = Reads.of(source.details, source.uri)
     reads = replace(reads, manifests=(*reads.manifests, *([labels] if isinstance(labels, str) else ())))
@@ -73,7 +73,17 @@ def take_census(
     return told.account(), ()
 
 
-def _any_of(hashes: Sequence[Hashes], known: bytes) -> npt.NDArray[np.bool_]:
-    """Whether each file is known, by either of its names."""
+def _named(
+    exact: Sequence[Hashes], loose: Sequence[Hashes], paths: Sequence[str], known: bytes
+) -> npt.NDArray[np.bool_]:
+    """Whether each file is known: by either of its names as they are spelled, or by another spelling of one of them
+    where no other file is called as that is spelled.
+    """
     array = np.unique(np.frombuffer(known, np.uint64))
-    return np.isin(hashes[0], array) | np.isin(hashes[1], array)
+    is_named = np.isin(exact[0], array) | np.isin(exact[1], array)
+    may_be = (np.isin(loose[0], array) | np.isin(loose[1], array)) & ~is_named
+    if may_be.any():
+        taken = {plain_form(path) for path, named in zip(paths, is_named, strict=True) if named}
+        for place in np.flatnonzero(may_be).tolist():
+            is_named[place] = plain_form(paths[place]) not in taken
+    return is_named

@@ -37,5 +37,16 @@ def _is_deep(sample: SizeSample, storage: Storage) -> bool:
             if answer is not None:
                 return answer
         return is_deep(storage.read(sample.uri, sample.member))
+    except FileNotFoundError:
+        return _is_deep_elsewhere(sample, storage)
     except (OSError, ElementError):
         return False
+
+
+def _is_deep_elsewhere(sample: SizeSample, storage: Storage) -> bool:
+    """The same of a mask that may be there under another spelling."""
+    try:
+        found = storage.find_other(sample.uri)
+    except ElementError:
+        return False
+    return found is not None and _is_deep(sample._replace(uri=found.uri), storage)

@@ -23,6 +23,7 @@ from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder, Deci
 from beam_tfrecord.core.elements import Entry, Finding, Member, RejectedRow
 from beam_tfrecord.core.splits import HASH_RANGE, order_hash, split_by_ratio, split_hash, split_thresholds
 from beam_tfrecord.manifests.base import Ignored, Told
+from beam_tfrecord.manifests.text.spelling import plain_form
 from beam_tfrecord.options.config import DEFAULT_SPLIT, SplitConfig
 
 SKETCH_LIMIT = 4_000_000  # hashes of 8 bytes that are kept exactly; above it hashes are even enough by themselves
@@ -309,7 +310,7 @@ class BlockBuilder:
             self._problems = list(first_findings(self._problems))
         self._orders.setdefault(REJECTS, []).append(order)
         if self._has_census and finding.uri:
-            self._files.append(file_hash(finding.uri))
+            self._files += name_hashes(finding.uri)
         self.items.append(BlockItem(order, REJECTS, 0, "", self._source, pack_entry(reject)))
 
     def _see(self, entry: Entry, order: int) -> list[str]:
@@ -326,13 +327,14 @@ class BlockBuilder:
                 for uri, member in kind.masks(value):
                     self._sample_mask(name, SizeSample(order, uri, member))
                     if self._has_census:
-                        self._files.append(file_hash(uri))
+                        self._files += name_hashes(uri)
         for label in found:
             self._labels[label] += 1
         self._pictures += len(entry.frames) or 1
         self._objects += count_objects(entry)
         if self._has_census:
-            self._files.extend(file_hash(uri) for uri in (entry.uri, *(frame.uri for frame in entry.frames)) if uri)
+            for place in (entry.uri, *(frame.uri for frame in entry.frames)):
+                self._files += name_hashes(place) if place else ()
         if entry.frames:
             self._kinds_of_item.add("sequence")
             self._sample_size(order, entry.frames[0].uri, entry.frames[0].member)
@@ -390,8 +392,19 @@ def count_objects(entry: Entry) -> int:
     return sum(len(annotations["boxes"].objects) for annotations in _annotations_of(entry) if "boxes" in annotations)
 
 
+def name_hashes(uri: str) -> list[int]:
+    """What the file of a name is known by in a survey; a second hash where it may be there under another spelling."""
+    plain = plain_form(uri)
+    return [file_hash(uri)] if plain == uri and uri.isascii() else [file_hash(uri), spelling_hash(uri)]
+
+
+def spelling_hash(uri: str) -> int:
+    """One hash for all spellings of a name, which is that of no file."""
+    return file_hash(f"{plain_form(uri)}\0")
+
+
 def file_hash(uri: str) -> int:
-    """What a file is known by in a survey."""
+    """What a file of exactly this name is known by."""
     return int.from_bytes(hashlib.blake2b(uri.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 

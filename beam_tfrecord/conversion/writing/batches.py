@@ -14,13 +14,14 @@ from beam_tfrecord.conversion.planning.blocks import unpack_entry, unpack_fields
 from beam_tfrecord.conversion.planning.survey import count_objects
 from beam_tfrecord.conversion.writing.image_features import image_format
 from beam_tfrecord.conversion.writing.plain_records import PlainRecords, is_plain
-from beam_tfrecord.conversion.writing.records import STAGE, Read, RecordEncoder
+from beam_tfrecord.conversion.writing.records import STAGE, Read, RecordEncoder, read_named
 from beam_tfrecord.conversion.writing.statistics import ImageFacts
 from beam_tfrecord.conversion.writing.timing import WorkTimes
 from beam_tfrecord.core.elements import Entry, Finding, RejectedRow
 from beam_tfrecord.errors import ElementError
 from beam_tfrecord.images import convert_image
 from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.manifests.text.spelling import Find, as_spelled
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import public_uri
 
@@ -41,7 +42,8 @@ class EncodedBatch:
     sources: number of the input of each item. source_rows: of all items. records: serialized; and of each of them, in
     the same order, lines: of the items sidecar, and labels: every use of one. facts, formats: of each stored image.
     pictures: images of each record; empty where each has one. exceptions: of all records. objects: how many are stored,
-    dropped (with a warning) and lost with a reject. bytes_read: of images that became records. times: that it took.
+    dropped (with a warning) and lost with a reject. bytes_read: of images that became records. spellings: files that
+    were found under another, by the number of the input and what differs. times: that it took.
     """
 
     sources: list[int] = field(default_factory=list)
@@ -57,6 +59,7 @@ class EncodedBatch:
     rejects: list[Finding] = field(default_factory=list)
     objects: Counter[str] = field(default_factory=Counter)
     bytes_read: int = 0
+    spellings: Counter[tuple[int, str]] = field(default_factory=Counter)
     times: WorkTimes = field(default_factory=WorkTimes)
 
     @property
@@ -76,13 +79,14 @@ class ReadBatch:
     """Items whose bytes are read and checked. times: that it took.
 
     rejects: by the number of the item. images: number, entry (its annotations as they are packed), bytes that were
-    read, what is stored of them, and its sha256 in hex.
+    read, what is stored of them, and its sha256 in hex. spellings: as in :class:`EncodedBatch`, by item.
     """
 
     items: Sequence[Placed]
     source_rows: int
     rejects: dict[int, Finding]
     images: list[tuple[int, Entry, int, StoredImage, str]]
+    spellings: dict[int, str]
     times: WorkTimes
 
     @property
@@ -98,10 +102,11 @@ class BatchEncoder:
     :meth:`finish` is short, and Python.
     """
 
-    def __init__(self, schema: Schema, config: ConvertConfig, read: Read) -> None:
-        self._general = RecordEncoder(schema, config, read)
+    def __init__(self, schema: Schema, config: ConvertConfig, read: Read, find: Find = as_spelled) -> None:
+        self._general = RecordEncoder(schema, config, read, find)
         self._plain = PlainRecords(schema) if is_plain(schema) else None
         self._read = read
+        self._find = find
         self._policy = config.images
 
     @property
@@ -125,11 +130,12 @@ class BatchEncoder:
     # Plain records
 
     def _prepared(self, items: Sequence[Placed]) -> ReadBatch:
-        read, policy = self._read, self._policy
+        read, find, policy = self._read, self._find, self._policy
         started = time.perf_counter_ns()
         source_rows = 0
         rejects: dict[int, Finding] = {}
         found: list[tuple[int, Entry, bytes]] = []
+        spellings: dict[int, str] = {}
         for number, item in enumerate(items):
             entry = unpack_fields(item.payload)
             source_rows += entry.source_rows
@@ -139,9 +145,13 @@ class BatchEncoder:
                 rejects[number] = item.reject
             else:
                 try:
-                    found.append((number, entry, read(entry.uri or "", entry.member)))
+                    data, spelling = read_named(read, find, entry.uri or "", entry.member)
                 except ElementError as error:
                     rejects[number] = _reject(entry, error)
+                    continue
+                found.append((number, entry, data))
+                if spelling:
+                    spellings[number] = spelling
         is_read = time.perf_counter_ns()
         images = []
         for number, entry, data in found:
@@ -152,7 +162,7 @@ class BatchEncoder:
             else:
                 images.append((number, entry, len(data), image, hashlib.sha256(image.data).hexdigest()))
         times = WorkTimes(is_read - started, time.perf_counter_ns() - is_read)
-        return ReadBatch(items, source_rows, rejects, images, times)
+        return ReadBatch(items, source_rows, rejects, images, spellings, times)
 
     def _finished(self, prepared: ReadBatch) -> EncodedBatch:
         assert self._plain is not None
@@ -178,6 +188,9 @@ class BatchEncoder:
             batch.formats.append(image_format(image))
             batch.bytes_read += bytes_read
         batch.rejects = [rejects[number] for number in sorted(rejects)]
+        for number, spelling in prepared.spellings.items():
+            if number not in rejects:
+                batch.spellings[items[number].source, spelling] += 1
         batch.times = prepared.times
         batch.times.encode += time.perf_counter_ns() - started
         return batch
@@ -209,6 +222,7 @@ class BatchEncoder:
             return
         batch.objects["stored"] += record.stored
         batch.objects["dropped"] += record.dropped
+        batch.spellings.update((item.source, spelling) for spelling in record.spellings)
         batch.sources.append(item.source)
         batch.source_rows += entry.source_rows
         if record.changed or record.warnings or item.warnings:

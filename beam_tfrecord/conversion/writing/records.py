@@ -15,9 +15,10 @@ from beam_tfrecord.conversion.writing.image_features import ImageFeatures, diges
 from beam_tfrecord.conversion.writing.statistics import ImageFacts
 from beam_tfrecord.conversion.writing.timing import WorkTimes
 from beam_tfrecord.core.elements import Entry, Finding, Frame, Member
-from beam_tfrecord.errors import RowError, nearest
+from beam_tfrecord.errors import ElementError, RowError, nearest
 from beam_tfrecord.images import convert_frames, convert_image, place_mask
 from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.manifests.text.spelling import Find, as_spelled
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.tfrecord.example import encode_example, encode_sequence_example
 
@@ -32,7 +33,7 @@ class EncodedRecord(NamedTuple):
     for a table row. labels: every use of a label. changed, warnings: as in StoredImage, but with the item named.
     image_format: ``format/channels/dtype`` of each image. bytes_read: of images. facts: of each stored image.
     exceptions: facets of what is stored otherwise than the schema says, each once. stored, dropped: objects in
-    the record, and those left out of it.
+    the record, and those left out of it. spellings: how the names of files that were read differ from those asked for.
     """
 
     data: bytes
@@ -46,6 +47,7 @@ class EncodedRecord(NamedTuple):
     exceptions: tuple[str, ...] = ()
     stored: int = 0
     dropped: int = 0
+    spellings: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -62,6 +64,7 @@ class _Notes:
     exceptions: set[str] = field(default_factory=set)
     stored: int = 0
     dropped: int = 0
+    spellings: list[str] = field(default_factory=list)
     times: WorkTimes = field(default_factory=WorkTimes)
 
 
@@ -69,12 +72,14 @@ class _Notes:
 class RecordEncoder:
     """Makes records of one dataset.
 
-    read: the bytes of a file or archive member; raises ElementError. Calls from several threads are fine.
+    read: the bytes of a file or archive member; raises ElementError. find: a file under another spelling; raises
+    ElementError. Calls from several threads are fine.
     """
 
     schema: Schema
     config: ConvertConfig
     read: Read
+    find: Find = as_spelled
     _of_record: Sequence[AnnotationKind[Any]] = field(init=False, repr=False)
     _of_frame: Sequence[AnnotationKind[Any]] = field(init=False, repr=False)
     _make_image_features: ImageFeatures = field(init=False, repr=False)
@@ -121,6 +126,7 @@ class RecordEncoder:
             exceptions=tuple(sorted(notes.exceptions)),
             stored=notes.stored,
             dropped=notes.dropped,
+            spellings=tuple(notes.spellings),
         )
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -168,10 +174,12 @@ class RecordEncoder:
     def _read(self, uri: str, member: Member | None, notes: _Notes) -> bytes:
         started = time.perf_counter_ns()
         try:
-            data = self.read(uri, member)
+            data, spelling = read_named(self.read, self.find, uri, member)
         finally:
             notes.times.read += time.perf_counter_ns() - started
         notes.bytes_read += len(data)
+        if spelling:
+            notes.spellings.append(spelling)
         return data
 
     def _converted(self, data: bytes, notes: _Notes) -> StoredImage:
@@ -234,6 +242,20 @@ class RecordEncoder:
                 labels = tuple(KINDS[name].labels(value))
                 check_labels(labels, self.schema.vocabulary)
                 notes.labels += labels
+
+
+def read_named(read: Read, find: Find, uri: str, member: Member | None) -> tuple[bytes, str]:
+    """The bytes of a file or archive member, and how its name differs from that of the uri ('': not at all).
+
+    Raises what ``read`` and ``find`` raise.
+    """
+    try:
+        return read(uri, member), ""
+    except ElementError as error:
+        found = find(uri) if error.code == "missing_file" and member is None else None
+        if found is None:
+            raise
+    return read(found.uri, None), found.how
 
 
 def check_labels(labels: Iterable[str], vocabulary: Vocabulary) -> None:

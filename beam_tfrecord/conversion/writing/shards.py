@@ -120,7 +120,7 @@ class ShardWriter:
 
     def _batches(self, placed: list[Placed]) -> Iterator[EncodedBatch]:
         """What became of the items, in their order, some at a time."""
-        encoder = BatchEncoder(self.plan.schema, self.config, self.storage.read)
+        encoder = BatchEncoder(self.plan.schema, self.config, self.storage.read, self.storage.find_other)
         size = self._task_items()
         tasks = (placed[start : start + size] for start in range(0, len(placed), size))
         for prepared in self._prepared(encoder, tasks):

@@ -43,6 +43,7 @@ class StagedShardFile:
         }
     )
     _by_input: Counter[int] = field(default_factory=Counter)
+    _spellings: Counter[tuple[int, str]] = field(default_factory=Counter)
     _rows: int = 0
     _records: int = 0
     _source_rows: int = 0
@@ -65,6 +66,7 @@ class StagedShardFile:
         self._rows += len(batch.sources)
         self._source_rows += batch.source_rows
         self._by_input.update(batch.sources)
+        self._spellings.update(batch.spellings)
         self._counts["objects"].update(batch.objects)
         for reject in batch.rejects:
             self._counts["rejected"][reject.code] += 1
@@ -116,6 +118,10 @@ class StagedShardFile:
             source_rows=self._source_rows,
             bytes_read=self._bytes_read,
             rows_by_input=dict(sorted(self._by_input.items())),
+            spellings={
+                number: {how: count for (source, how), count in sorted(self._spellings.items()) if source == number}
+                for number in sorted({source for source, _ in self._spellings})
+            },
             statistics=self.statistics.to_json(),
             **{name: dict(sorted(counts.items())) for name, counts in self._counts.items()},
         )

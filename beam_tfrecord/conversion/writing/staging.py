@@ -114,8 +114,10 @@ def info_from_json(data: bytes) -> ShardInfo:
     names = {field.name for field in dataclasses.fields(ShardInfo)}
     if not isinstance(values, dict) or set(values) != names:
         raise ValueError("not the info of a shard of this version")
-    by_input = {int(number): rows for number, rows in values["rows_by_input"].items()}
-    return ShardInfo(**{**values, "rows_by_input": by_input})
+    by_input = {
+        name: {int(number): told for number, told in values[name].items()} for name in ("rows_by_input", "spellings")
+    }
+    return ShardInfo(**{**values, **by_input})
 
 
 @dataclass(frozen=True)

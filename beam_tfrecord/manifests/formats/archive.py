@@ -14,7 +14,7 @@ from typing import Any
 
 from beam_tfrecord.core.account import AS_IMAGE, AS_MASK, FILES, Account, AccountBuilder, Decision
 from beam_tfrecord.core.elements import Member, RejectedRow, Row
-from beam_tfrecord.errors import ManifestError
+from beam_tfrecord.errors import ElementError, ManifestError
 from beam_tfrecord.manifests.archives.files import ArchiveFiles
 from beam_tfrecord.manifests.archives.index import ArchiveIndex, Listed, list_archive
 from beam_tfrecord.manifests.archives.members import shared_archives
@@ -26,6 +26,7 @@ from beam_tfrecord.manifests.nesting import from_plain, to_plain
 from beam_tfrecord.manifests.own_outputs import LEFT_OUT, check_input, describe_beside, files_beside
 from beam_tfrecord.manifests.registry import FORMATS, detect_format
 from beam_tfrecord.manifests.text.row_fields import rejected
+from beam_tfrecord.manifests.text.spelling import find_other, spelling_decisions
 from beam_tfrecord.manifests.text.uri_text import scheme_of, with_slash
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -92,6 +93,7 @@ class ArchiveFormat(ManifestFormat):
             yield placer.place(item) if isinstance(item, Row) else item
         if not is_listed:
             yield placer.account()
+        yield from spelling_decisions(placer.spellings)
 
 
 def inside_config(config: ManifestConfig) -> ManifestConfig:
@@ -131,6 +133,7 @@ class _Placer:
         self._troubles = {listed.path: listed for listed in index.troubles}
         self._seen: Counter[str] = Counter()
         self._used: dict[str, str] = {}  # members that rows name, and as what
+        self.spellings: Counter[str] = Counter()  # members that are found under another, by what differs
 
     def place(self, row: Row) -> Row | RejectedRow:
         """The row with ``member`` (and ``mask_member``), or the reject for an image that cannot be read."""
@@ -138,23 +141,28 @@ class _Placer:
         if "member" in fields:  # it stands in a file of the archive
             fields["member"] = self._nested(fields["member"])
         elif "image" in fields:
-            found = self._find(fields["image"], row.origin)
-            self._use(fields["image"], AS_IMAGE)
+            try:
+                place = self._place(fields["image"])
+            except ElementError as error:
+                return rejected(row.origin, error.code, error.message, fields["image"], source_rows=row.source_rows)
+            found = self._find(fields["image"], place, row.origin)
+            self._use(place, AS_IMAGE)
             if isinstance(found, RejectedRow):
                 return replace(found, source_rows=row.source_rows)
             if found is not None:
                 fields["member"] = found.member
-        for mask in _MASKS:
-            if fields.get(mask):
-                listed = self._files.find(self._files.join(self._inner.base, fields[mask]))
-                self._use(fields[mask], AS_MASK)
+        try:
+            for mask in _MASKS:
+                if fields.get(mask):
+                    listed = self._mask(fields[mask])
+                    if listed is not None:
+                        fields[f"{mask}_member"] = listed.member
+            if isinstance(fields.get("panoptic"), Mapping):
+                listed = self._mask(str(fields["panoptic"].get("mask", "")))
                 if listed is not None:
-                    fields[f"{mask}_member"] = listed.member
-        if isinstance(fields.get("panoptic"), Mapping):
-            self._use(str(fields["panoptic"].get("mask", "")), AS_MASK)
-            listed = self._files.find(self._files.join(self._inner.base, str(fields["panoptic"].get("mask", ""))))
-            if listed is not None:
-                fields["panoptic"] = {**fields["panoptic"], "member": listed.member}
+                    fields["panoptic"] = {**fields["panoptic"], "member": listed.member}
+        except ElementError as error:
+            return rejected(row.origin, error.code, error.message, fields.get("image", ""), source_rows=row.source_rows)
         return row._replace(origin=self._origin(row.origin, fields), fields=fields)
 
     def _nested(self, member: Member) -> Member:
@@ -166,10 +174,27 @@ class _Placer:
             container = replace(member.container, archive=outer.archive, path=outer.path, container=outer)
         return replace(member, archive=outer.archive, path=(*outer.path, *member.path), container=container)
 
-    def _use(self, path: str, use: str) -> None:
-        place = self._files.path_of(self._files.join(self._inner.base, path))
-        if place in self._index.members:
-            self._used.setdefault(place, use)
+    def _place(self, name: str) -> str:
+        """The uri of what a row names; raises ElementError where several members may be meant."""
+        uri = self._files.join(self._inner.base, name)
+        path = self._files.path_of(uri)
+        if path is None or path in self._index.members or path in self._troubles:
+            return uri
+        other = find_other(uri, lambda other: self._files.path_of(other) is not None and self._files.is_file(other))
+        if other is None:
+            return uri
+        self.spellings[other.how] += 1
+        return other.uri
+
+    def _mask(self, name: str) -> Listed | None:
+        place = self._place(name)
+        self._use(place, AS_MASK)
+        return self._files.find(place)
+
+    def _use(self, uri: str, use: str) -> None:
+        path = self._files.path_of(uri)
+        if path in self._index.members:
+            self._used.setdefault(path, use)
 
     def account(self) -> Account:
         """What became of the members, once all rows were placed."""
@@ -183,9 +208,8 @@ class _Placer:
             told.name(FILES, f"cannot be read: {listed.code}", path)
         return told.account()
 
-    def _find(self, image: str, origin: str) -> Listed | RejectedRow | None:
-        """The member that a row names; None for an image that lies elsewhere on purpose."""
-        uri = self._files.join(self._inner.base, image)
+    def _find(self, image: str, uri: str, origin: str) -> Listed | RejectedRow | None:
+        """The member that a row names; None for an image that lies elsewhere on purpose. uri: of the image."""
         path = self._files.path_of(uri)
         if path is None:
             is_local = image.startswith("/") or scheme_of(image) == "file"

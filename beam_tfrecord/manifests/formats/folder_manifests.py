@@ -10,12 +10,13 @@ from itertools import groupby, islice
 
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.core.elements import Row
-from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ManifestError
+from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ElementError, ManifestError
 from beam_tfrecord.manifests.base import Files, Piece, Source
 from beam_tfrecord.manifests.formats.several import join_sources
 from beam_tfrecord.manifests.registry import FORMATS, detect_format, has_suffix
 from beam_tfrecord.manifests.siblings import parent
 from beam_tfrecord.manifests.split_names import is_split_folder
+from beam_tfrecord.manifests.text.spelling import find_other
 from beam_tfrecord.manifests.text.uri_text import name_of, scheme_of, with_slash
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -130,8 +131,9 @@ def _with_those_above(folders: Collection[str]) -> set[str]:
 
 
 def _is_there(files: Files, base: str, image: str) -> bool:
-    with suppress(ValueError):  # of join, for a path that leads out of a bucket
-        return files.is_file(files.join(base, image.replace("\\", "/")))
+    with suppress(ValueError, ElementError):  # of join, for a path that leads out of a bucket; of two spellings
+        uri = files.join(base, image)
+        return files.is_file(uri) or find_other(uri, files.is_file) is not None
     return False
 
 

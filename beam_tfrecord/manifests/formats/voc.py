@@ -36,6 +36,7 @@ from beam_tfrecord.manifests.siblings import (
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.lines import read_lines
 from beam_tfrecord.manifests.text.row_fields import rejected
+from beam_tfrecord.manifests.text.spelling import plain_form
 from beam_tfrecord.manifests.text.uri_text import name_of
 from beam_tfrecord.options.config import ManifestConfig
 from beam_tfrecord.options.values import AUTO_ENCODING
@@ -109,7 +110,7 @@ class VocFormat(ManifestFormat):
                 LISTED: True,
                 "layout": asdict(layout),
                 "splits": splits.to_details() if splits is not None else None,
-                "paired": sum(finder.find("", without_suffix(path)) is not None for path in items),
+                "paired": sum(finder.own(without_suffix(path)) is not None for path in items),
                 **_reads(files, layout, uri).to_details(),
             },
             account=told.account(),
@@ -187,11 +188,12 @@ class _Reader:
         origin = self.files.join(self.layout.annotations or self.layout.class_masks, path)
         try:
             fields = self._fields(origin) if self.layout.annotations else {}
+            stated = fields.pop("stated_image", "")
+            found = self.finder.find(stated, stem)
         except RowError as error:
-            return rejected(origin, error.code, error.message, self.finder.find("", stem) or stem)
-        stated = fields.pop("stated_image", "")
-        fields["image"] = self.finder.find(stated, stem) or stated.strip().replace("\\", "/") or f"{stem}.jpg"
-        split = self.split_of.get(stem) or split_in(self.splits, fields["image"])
+            return rejected(origin, error.code, error.message, self.finder.own(stem) or stem)
+        fields["image"] = found or (stated if stated.strip() else f"{stem}.jpg")
+        split = self.split_of.get(stem) or split_in(self.splits, plain_form(fields["image"]))
         if split:
             fields["split"] = split
         for field, (folder, names) in self.masks.items():

@@ -42,6 +42,7 @@ from beam_tfrecord.manifests.siblings import in_parallel, items_of, label_path, 
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.lines import read_lines
 from beam_tfrecord.manifests.text.row_fields import rejected
+from beam_tfrecord.manifests.text.spelling import Spellings, find_other
 from beam_tfrecord.manifests.text.uri_text import name_of, with_slash
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -197,17 +198,18 @@ def _sample(files: Files, source: Source, pictures: Sequence[_Picture]) -> Itera
 def _try_read(files: Files, uri: str) -> bytes:
     try:
         return _read(files, uri) or b""
-    except RowError:  # told when the row is read
+    except ElementError:  # told when the row is read
         return b""
 
 
 def _read(files: Files, uri: str) -> bytes | None:
-    """A label file; None when there is none."""
+    """A label file, under another spelling of its name if need be; None when there is none. Raises ElementError."""
     try:
         with files.open(uri) as stream:
             return stream.read()
     except FileNotFoundError:
-        return None
+        found = find_other(uri, files.is_file)
+        return _read(files, found.uri) if found is not None else None
     except OSError as error:
         raise RowError("read_failed", f"the label file {uri} cannot be read: {error}") from None
 
@@ -324,8 +326,11 @@ def _pictures(files: Files, source: Source) -> tuple[list[_Picture], int]:
     start = len(with_slash(tree))
     there = [path for path in _paths(files, tree) if junk_part(path) is None]
     if source.details["has_rule"]:
-        known = frozenset(there)
-        labels = {uri: path for _, uri in found if (path := label_path(uri)[start:]) in known}
+        spellings = Spellings({path: path for path in there})
+        try:
+            labels = {uri: spellings.find(label_path(uri)[start:]) for _, uri in found}
+        except RowError as error:
+            raise ManifestError(f"{source.uri}: the label file {error}") from None
         return [_Picture(split, _below(base, uri), _under(tree, labels.get(uri))) for split, uri in found], junk
     pairs = pair_files(there, _is_label, source.uri)
     known = frozenset(pairs.images)
@@ -378,7 +383,7 @@ def _images_of(files: Files, place: str, base: str, encoding: str) -> list[str]:
 def _list_of_images(files: Files, uri: str, base: str, encoding: str) -> list[str]:
     """The images of a list file: paths that begin with ./ start from its folder, other relative ones from the base."""
     lines = read_lines(files, uri, encoding)
-    paths = [path for line in lines if (path := line.strip().replace("\\", "/"))]
+    paths = list(_as_there(files, base, [path for line in lines if (path := line.strip())]))
     skipped = leading_folders(files, base, [path for path in paths if not path.startswith("./")])
     images = []
     for path in paths:
@@ -387,6 +392,18 @@ def _list_of_images(files: Files, uri: str, base: str, encoding: str) -> list[st
         else:
             images.append(files.join(base, "/".join(path.split("/")[skipped:]) if skipped else path))
     return images
+
+
+def _as_there(files: Files, base: str, paths: Sequence[str]) -> Iterator[str]:
+    """Paths with forward slashes, but for those of files whose names have backslashes in them."""
+    listed: dict[str, frozenset[str]] = {}
+    for path in paths:
+        if "\\" in path:
+            folder, _, name = files.join(base, path).rpartition("/")
+            if folder not in listed:
+                listed[folder] = frozenset(files.list_folder(folder) if files.is_folder(folder) else ())
+            path = path if name in listed[folder] else path.replace("\\", "/")
+        yield path
 
 
 def _below(base: str, uri: str) -> str:

@@ -1,0 +1,54 @@
+"""Other spellings of a name: which there are, and that exactly one file must be there."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from beam_tfrecord.errors import ImageError, RowError
+from beam_tfrecord.manifests.text.spelling import Spellings, find_other, other_spellings
+
+E, E_APART = "\u00e9", "e\u0301"
+
+
+def test_a_plain_name_has_no_other_spelling() -> None:
+    for uri in ("a/b.jpg", "/data/a b/c d.jpg", "gs://bucket/a.jpg", "./a.jpg", "图/图.jpg", ""):
+        assert other_spellings(uri) == {}, uri
+
+
+def test_an_address_of_the_web_has_none() -> None:
+    assert other_spellings(f"https://host/a\\{E}.jpg") == {}
+
+
+def test_the_folders_in_front_may_be_called_as_they_are_spelled() -> None:
+    found = set(other_spellings(f"/u/{E}/x/{E}.jpg"))
+    assert f"/u/{E}/x/{E_APART}.jpg" in found
+    assert f"/u/{E_APART}/x/{E_APART}.jpg" in found
+
+
+def test_backslashes_lead_out_of_folders_where_a_store_knows_no_dots() -> None:
+    assert list(other_spellings("gs://b/in/..\\imgs\\a.jpg")) == ["gs://b/imgs/a.jpg"]
+    assert list(other_spellings("/in/..\\imgs\\a.jpg")) == ["/in/../imgs/a.jpg"]
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_one_file_that_is_there_is_found(form: str) -> None:
+    there = {unicodedata.normalize(form, f"/in/s{E}d/x{E}.jpg")}
+    found = find_other(f"/in/s{E}d\\x{E_APART} .jpg".replace(" .jpg", ".jpg "), there.__contains__)
+    assert found is not None
+    assert found.uri in there
+
+
+def test_two_that_are_there_are_named() -> None:
+    there = {f"/in/a/{E}.jpg", f"/in/a/{E_APART}.jpg"}
+    with pytest.raises(ImageError, match=r"xe9.*u0301|u0301.*xe9") as caught:
+        find_other(f"/in/a\\{E}.jpg", there.__contains__)
+    assert caught.value.code == "missing_file"
+
+
+def test_what_is_listed_is_found_literally_before_otherwise() -> None:
+    names = Spellings({E: "one", E_APART: "other"})
+    assert (names.find(E), names.find(E_APART), names.find("x")) == ("one", "other", None)
+    with pytest.raises(RowError, match="may both be meant"):
+        names.find(f" {E}")
