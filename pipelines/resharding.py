@@ -13,8 +13,10 @@ from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.options.run_config import RunConfig
 from beam_tfrecord.storage import Storage, name_of
 from beam_tfrecord.tfrecord import parse_shard_name
+from beam_tfrecord.tools.resharding.accounts import notes_about
 from beam_tfrecord.tools.resharding.job import ReshardJob, prepare_job
 from beam_tfrecord.tools.resharding.options import ReshardOptions
+from beam_tfrecord.tools.showing.printable import printable
 from pipelines.exits import DONE
 from pipelines.options import add_option, add_terminal_flags
 from pipelines.parsers import ArgumentParser, command_parser
@@ -63,6 +65,9 @@ def run_command(parser: ArgumentParser, arguments: Sequence[str], *, several: bo
         told = told_values(job, result, storage)
     told["seconds"] = round(time.monotonic() - started, 3)
     if not flags.quiet:
+        for source in job.sources:
+            for note in notes_about(source.name, source.account):
+                say(printable(f"note: {note}"))
         for line in further_lines(told):
             say(line)
     text = f"{plural(told['records'], 'record')}, {plural(told['shards'], 'shard')}, {told['seconds']:.1f} s"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import json
 import os
 import sys
 import tempfile
@@ -12,13 +13,13 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
+from beam_tfrecord.datasets.shard_files import FoundFiles, find_datasets
 from beam_tfrecord.errors import ConfigError, DatasetError
 from beam_tfrecord.reading import surrounded_import, tensorflow_version
 from beam_tfrecord.storage import Storage, join
 from beam_tfrecord.tools.showing.printable import printable
 from beam_tfrecord.tools.verifying import Verdict
-from beam_tfrecord.tools.verifying.dataset import verdict_from_json
+from beam_tfrecord.tools.verifying.dataset import join_verdicts, verdict_from_json
 from beam_tfrecord.tools.verifying.decoders import AUTO, DECODERS, TENSORFLOW, choose_decoder
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import add_terminal_flags
@@ -93,8 +94,10 @@ def verify(arguments: Sequence[str]) -> int:
     flags, places, beam_flags = parse_places_and_beam_flags(make_parser(), arguments)
     started = time.monotonic()
     storage = Storage()
-    found = find_files(places, storage)
-    verdict = run(found, flags, beam_flags, storage)
+    found = find_datasets(places, storage)
+    verdict = join_verdicts([(each.folder, run(each, flags, beam_flags, storage)) for each in found])
+    if flags.results and len(found) > 1:
+        storage.write_bytes(flags.results, json.dumps(verdict.to_json()).encode())
     seconds = time.monotonic() - started
     if not flags.json:
         for fault in verdict.faults:

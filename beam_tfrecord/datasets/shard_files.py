@@ -79,11 +79,28 @@ class FoundFiles:
 
 
 def find_files(places: Sequence[str], storage: Storage) -> FoundFiles:
-    """The files at some places. Raises DatasetError when there is nothing at a place, or no TFRecord in it."""
-    if len(places) == 1 and not storage.is_file(places[0]) and storage.is_folder(places[0]):
+    """The files at some places, each once. Raises DatasetError where nothing is at a place, or no TFRecord in it."""
+    if len(places) == 1 and _is_folder(places[0], storage):
         return _in_folder(_without_slash(places[0]), storage)
-    files = [file for place in places for file in _at_place(place, storage)]
-    return _with_facts(files, storage)
+    parts = [_at_place(place, storage) for place in dict.fromkeys(map(_without_slash, places))]
+    files = {file.uri: file for part in reversed(parts) for file in reversed(part.files)}
+    found = _with_facts(list(reversed(files.values())), storage)
+    return replace(found, faults=(*(fault for part in parts for fault in part.faults), *found.faults))
+
+
+def find_datasets(places: Sequence[str], storage: Storage) -> list[FoundFiles]:
+    """What some places hold: each folder by itself, with all that its metadata tell, and all other files together.
+
+    Raises what :func:`find_files` raises.
+    """
+    folders = [place for place in dict.fromkeys(map(_without_slash, places)) if _is_folder(place, storage)]
+    others = [place for place in places if _without_slash(place) not in folders]
+    found = [_in_folder(folder, storage) for folder in folders]
+    return found + ([find_files(others, storage)] if others or not folders else [])
+
+
+def _is_folder(place: str, storage: Storage) -> bool:
+    return not storage.is_file(place) and storage.is_folder(place)
 
 
 def _without_slash(uri: str) -> str:
@@ -183,15 +200,20 @@ def _stated_files(folder: str, facts: DatasetFacts) -> tuple[ShardFile, ...]:
     )
 
 
-def _at_place(place: str, storage: Storage) -> list[ShardFile]:
+def _at_place(place: str, storage: Storage) -> FoundFiles:
+    """The files at one of several places, and what is wrong there, by their uris."""
     if storage.is_file(place):
-        return [ShardFile(place, place, split_of(place))]
+        return FoundFiles("", (ShardFile(place, place, split_of(place)),))
     if storage.is_folder(place):
-        return list(_in_folder(_without_slash(place), storage).files)
+        within = _in_folder(place, storage)
+        faults = [fault._replace(file=f"{place}/{fault.file}") for fault in within.faults]
+        if within.trouble:
+            faults.append(PlaceFault(f"{place}/{CONVERSION}", "wrong_metadata", within.trouble))
+        return FoundFiles("", tuple(replace(file, name=file.uri) for file in within.files), faults=tuple(faults))
     found = [info.uri for info in storage.match(place)] if has_glob(place) else []
     if found:
         records = [uri for uri in found if is_record_name(name_of(uri))]
-        return [ShardFile(uri, uri, split_of(uri)) for uri in records or found]
+        return FoundFiles("", tuple(ShardFile(uri, uri, split_of(uri)) for uri in records or found))
     from beam_tfrecord.manifests import missing  # seldom needed, and reading shall start fast
 
     raise DatasetError(f"{place}: {missing(storage, place)}")

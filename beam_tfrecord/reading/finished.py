@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from beam_tfrecord.datasets.facts import DatasetFacts, facts_from
-from beam_tfrecord.datasets.metadata import STATISTICS, PublishedShard
+from beam_tfrecord.datasets.metadata import CONVERSION, STATISTICS, PublishedShard
 from beam_tfrecord.datasets.published import read_conversion, read_object
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.options.places import parse_place
@@ -53,4 +53,10 @@ def open_dataset(directory: str | os.PathLike[str], storage: Storage | None = No
 
         what = "is a file: name the folder of a dataset" if storage.is_file(folder) else missing(storage, folder)
         raise DatasetError(f"{folder}: {what}")
+    if not storage.is_file(f"{folder}/{CONVERSION}"):
+        below = [name.rstrip("/") for name in storage.list_folder(folder) if name.endswith("/")]
+        found = [f"{folder}/{name}" for name in below if storage.is_file(f"{folder}/{name}/{CONVERSION}")]
+        if found:
+            several = f"{len(found)} datasets lie" if len(found) > 1 else "a dataset lies"
+            raise DatasetError(f"{folder} is no finished dataset of this tool, but {several} below it: name {found[0]}")
     return FinishedDataset(folder, facts_from(read_conversion(folder, storage)), storage)

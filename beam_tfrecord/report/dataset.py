@@ -148,9 +148,12 @@ def _has_samples(statistics: Mapping[str, Any]) -> bool:
 
 def _foreign_dataset(folder: str, storage: Storage) -> Dataset:
     """TFRecord files without our metadata: names and sizes, and what reading some of the records tells."""
-    shards = [
-        ShardFile(file.name, file.split or UNNAMED_SPLIT, file.uri) for file in find_files([folder], storage).files
-    ]
+    found = find_files([folder], storage)
+    mixed = next((fault for fault in found.faults if fault.code == "mixed_datasets"), None)
+    if mixed is not None:
+        raise DatasetError(f"{folder}: mixed_datasets: {mixed.file}: {mixed.cause}")
+    odd = [Finding(f"{folder}/{fault.file}", "", "report", fault.code, fault.cause) for fault in found.faults]
+    shards = [ShardFile(file.name, file.split or UNNAMED_SPLIT, file.uri) for file in found.files]
     scan = scan_dataset(shards, storage)
     sizes = storage.sizes(f"{folder}/{shard.file}" for shard in shards)
     is_complete = len(scan.complete) == len(shards)
@@ -169,6 +172,7 @@ def _foreign_dataset(folder: str, storage: Storage) -> Dataset:
         "message": "SequenceExample" if "frames" in scan.statistics else "Example",
         "rejected": {"total": 0, "by_code": {}},
         "written": scan.num_records if is_complete else None,
+        "warnings": dict(sorted(Counter(finding.code for finding in odd).items())),
     }
     return Dataset(
         folder=folder,
@@ -176,6 +180,7 @@ def _foreign_dataset(folder: str, storage: Storage) -> Dataset:
         statistics=scan.statistics,
         reader=scan.reader or ContentReader({}),
         has_metadata=False,
+        warnings=_by_code(iter(odd)),
         columns=scan.columns.by_key,
         scan=_note_of(scan, scan.num_records if is_complete else None),
         compressed=frozenset(scan.compressed),

@@ -12,6 +12,7 @@ from PIL import Image
 from beam_tfrecord.tools.verifying import Fault
 from pipelines import extract as extract_command
 from pipelines import index as index_command
+from pipelines import report as report_command
 from pipelines import reshard as reshard_command
 from pipelines import show as show_command
 from pipelines import verify as verify_command
@@ -290,6 +291,13 @@ def test_a_folder_of_two_sets_of_shards_is_told_by_every_command(
     assert "two sets of shards" in capsys.readouterr().err
     show_command.main([str(place)])
     assert "two sets of shards" in capsys.readouterr().err
+    assert report_command.main([str(place)]) == 1
+    assert "two sets of shards" in capsys.readouterr().err
+    assert not (place / "report.html").exists()
+    for command, further in ((verify_command, ()), (extract_command, ("--output", tmp_path / "e2"))):
+        other = write(tmp_path / "other" / "train-00000-of-00001.tfrecord", [example(0)]).parent
+        status, told = run(command, capsys, place, other, *further)
+        assert (status, told["by_code"], told["records"]) == (1, {"mixed_datasets": 1}, 4)
 
 
 def test_a_shard_that_is_missing_is_a_fault_of_every_command(

@@ -512,3 +512,31 @@ def test_what_is_resharded_again_tells_of_both_times(made: Path, other: Path, tm
         "train",
         "validation",
     }
+
+
+def test_what_the_inputs_hold_is_copied_or_named(
+    made: Path, other: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = tmp_path / "one"
+    shutil.copytree(made, one)
+    (one / "README.md").write_bytes(b"of my own")
+    (one / "old-00000-of-00001.tfrecord").write_bytes(b"")
+    told = conversion(one)
+    (one / "conversion.json").write_text(json.dumps({**told, "my_note": 1}), "utf-8")
+    assert run("merge", one, other, "--output", tmp_path / "out") == 0
+    (step,) = conversion(tmp_path / "out")["resharded"]
+    inputs = [conversion(one), conversion(other)]
+    assert step["found"]["records"] == step["used"]["records"]["copied"] == sum(own["written"] for own in inputs)
+    assert step["used"]["features"] == {"kept": len(told["features"])}
+    assert step["found"]["files"] == sum(len(list(folder.iterdir())) for folder in (one, other))
+    assert step["used"]["files"]["shard"] == len(shard_files(one)) - 1 + len(shard_files(other))
+    named = {reason: (own["count"], own["example"]) for reason, own in step["named"]["files"].items()}
+    assert named["no part of the dataset"] == (1, "README.md")
+    assert named["looks like a shard, and conversion.json does not name it"] == (1, "old-00000-of-00001.tfrecord")
+    assert [own["example"] for own in step["named"]["metadata"].values()] == ["my_note"]
+    for kind, count in step["found"].items():
+        named_count = sum(own["count"] for own in step["named"].get(kind, {}).values())
+        assert count == sum(step["used"].get(kind, {}).values()) + named_count, kind
+    err = capsys.readouterr().err
+    assert "README.md" in err
+    assert "old-00000-of-00001.tfrecord" in err

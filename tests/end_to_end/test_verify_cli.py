@@ -245,3 +245,29 @@ def test_a_png_collection_with_rejects_and_copies_has_no_faults(tmp_path: Path, 
     convert(str(table), str(tmp_path / "out"), max_rejects="100%")
     assert verify(tmp_path / "out", "--json", decoder="tensorflow") == 0, capsys.readouterr()
     assert any("share their id" in note for note in as_json(capsys)["notes"])
+
+
+def test_each_of_several_datasets_is_checked_with_its_own_metadata(tmp_path: Path, capsys: Captured) -> None:
+    one, other = (small_dataset(tmp_path / name) for name in ("one", "other"))
+    assert verify(one.folder, other.folder, f"{one.folder}/", "--json") == 0
+    told = as_json(capsys)
+    assert (told["records"], told["shards"]) == (18, 6)
+    assert "metadata" in told["checked"]
+    shard = next(other.folder.glob("*.tfrecord"))
+    (one.folder / "labels.txt").unlink()
+    flip(shard, shard.stat().st_size - 1)
+    results = tmp_path / "verdict.json"
+    assert verify(one.folder, other.folder, "--json", "--results", results) == 1
+    told = as_json(capsys)
+    assert {fault["file"] for fault in told["details"] if fault["code"] == "missing_file"} == {
+        f"{one.folder}/labels.txt"
+    }
+    assert {fault["file"] for fault in told["details"] if fault["code"] == "damaged_record"} == {str(shard)}
+    assert json.loads(results.read_text("utf-8"))["faults"] == told["details"]
+
+
+def test_a_file_that_several_places_name_counts_once(tmp_path: Path, capsys: Captured) -> None:
+    dataset = small_dataset(tmp_path / "dataset")
+    shards = sorted(dataset.folder.glob("*.tfrecord"))
+    assert verify(*shards, shards[0], "--json") == 0
+    assert as_json(capsys)["shards"] == len(shards)

@@ -12,6 +12,7 @@ from beam_tfrecord.core.account import (
     COLUMNS,
     FILES,
     IMAGES,
+    KEYS,
     LABEL_FILES,
     LOOKS_LIKE_LABELS,
     NO_ACCOUNT,
@@ -138,6 +139,14 @@ def _surprises(source: Source, account: Account) -> Iterator[tuple[str, str]]:
                 "columns_not_read",
                 f"{_files(told.count, 'column')} whose names look like {reason.removeprefix('looks like ')} not read "
                 f"(such as {told.example}): name them with an option, or keep them with --columns",
+            )
+
+    for reason, told in sorted(account.named.get(KEYS, {}).items()):
+        if reason.startswith("looks like"):
+            yield (
+                "annotation_ignored",
+                f"{_files(told.count, 'key')} whose names look like {reason.removeprefix('looks like ')} not read "
+                f"(such as {told.example}): this format has no such thing; write it as one that has",
             )
 
 

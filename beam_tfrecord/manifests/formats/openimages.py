@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from beam_tfrecord.core.account import COLUMNS, AccountBuilder
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
@@ -59,7 +60,16 @@ class OpenImagesFormat(ManifestFormat):
             "text": sample.form.to_details(),
             "names": _class_names(files, parent(uri), config.encoding),
         }
-        return Source(uri, self.name, split, base, details=details)
+        told = AccountBuilder()
+        told.find(COLUMNS, len(header))
+        for name in header:
+            use = "image" if name == "ImageID" else "label" if name == "LabelName" else _ATTRIBUTES.get(name)
+            use = "box" if name in _SIDES else use
+            if use:
+                told.use(COLUMNS, use)
+            else:
+                told.name(COLUMNS, "not used", name)
+        return Source(uri, self.name, split, base, details=details, account=told.account())
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         yield from gather_by_image(_box_rows(files, piece.source))

@@ -14,12 +14,12 @@ so an ``xMin`` or ``yMin`` that is not there is 0, unless any line of the file w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from beam_tfrecord.annotations.cells import real_number
-from beam_tfrecord.core.account import Decision
+from beam_tfrecord.core.account import KEYS, AccountBuilder, Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
@@ -35,6 +35,15 @@ from beam_tfrecord.options.config import ManifestConfig
 
 _ML_USE = "aiplatform.googleapis.com/ml_use"
 _SAMPLE_ROWS = 200
+_ANNOTATIONS = re.compile(r"annotations?$", re.IGNORECASE)
+# What is read of a line, and of the objects in it.
+_READ: Mapping[str, Any] = {
+    "imageGcsUri": {},
+    "dataItemResourceLabels": {_ML_USE: {}},
+    "classificationAnnotation": {"displayName": {}},
+    "classificationAnnotations": {"displayName": {}},
+    "boundingBoxAnnotations": {key: {} for key in ("displayName", "xMin", "yMin", "xMax", "yMax")},
+}
 _ZERO_SIDE = re.compile(r'"[xy]Min"\s*:\s*-?0(?:\.0*)?(?:[eE][-+]?\d+)?\s*[,}]')
 
 
@@ -73,7 +82,9 @@ class VertexFormat(ManifestFormat):
         lines = TextLines(files, source.uri, TextForm(**source.details["text"]))
         if source.details["task"] == "json":
             again = TextLines(files, source.uri, TextForm(**source.details["text"]))
-            yield from _json_rows(lines, source.uri, _Sides(again))
+            told = AccountBuilder()
+            yield from _json_rows(lines, source.uri, _Sides(again), told)
+            yield told.account()
         elif source.details["task"] == "boxes":
             yield from gather_by_image(_csv_rows(lines, source.uri, with_boxes=True))
         else:
@@ -191,21 +202,54 @@ class _Sides:
             yield Decision(f"xMin and yMin that are not there ({self.absent:,})", value, f"{told} one that is 0")
 
 
-def _json_rows(lines: TextLines, uri: str, sides: _Sides) -> Iterator[Item]:
+def _json_rows(lines: TextLines, uri: str, sides: _Sides, told: AccountBuilder) -> Iterator[Item]:
     for number, line in enumerate(lines, start=1):
         if lines.had_nul:
             lines.had_nul = False
             yield rejected(f"{uri}:{number}", "bad_row", "the line holds NUL characters: the file is damaged there")
         elif line.strip():
-            yield _json_row(line, f"{uri}:{number}", sides)
+            yield _json_row(line, f"{uri}:{number}", sides, told)
     yield from sides.decided()
 
 
-def _json_row(line: str, origin: str, sides: _Sides) -> Row | RejectedRow:
+def tell_keys(value: Any, told: AccountBuilder) -> None:
+    """Which keys of the object in a line are read, each counted where it stands."""
+    told.find(KEYS, _count_keys(value))
+    waiting: list[tuple[Any, str, Mapping[str, Any]]] = [(value, "a line", _READ)]
+    while waiting:
+        part, where, read = waiting.pop()
+        if isinstance(part, list) and (deeper := _count_keys(part)):
+            told.name(KEYS, f"below what is not read of {where}", where, deeper)
+        for key, inner in part.items() if isinstance(part, Mapping) else ():
+            if key not in read:
+                is_like = where == "a line" and _ANNOTATIONS.search(key) is not None
+                told.name(KEYS, "looks like annotations" if is_like else f"not read of {where}", key)
+                if deeper := _count_keys(inner):
+                    told.name(KEYS, f"below what is not read of {where}", key, deeper)
+                continue
+            told.use(KEYS, "read")
+            parts = inner if isinstance(inner, list) else [inner]
+            waiting += [(item, key, read[key]) for item in parts]
+
+
+def _count_keys(value: Any) -> int:
+    count, waiting = 0, [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            count += len(part)
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
+    return count
+
+
+def _json_row(line: str, origin: str, sides: _Sides, told: AccountBuilder) -> Row | RejectedRow:
     try:
         value = decode_json(line)
     except ValueError as error:
         return rejected(origin, "bad_row", f"the line is no JSON: {error}")
+    tell_keys(value, told)
     image = ""
     try:
         members = Members(value, "", "bad_row")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from beam_tfrecord.core.account import LABEL_FILES, AccountBuilder, Decision
+from beam_tfrecord.core.account import LABEL_FILES, NO_ACCOUNT, Account, AccountBuilder, Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ConfigError, ManifestError, RowError
 from beam_tfrecord.manifests.base import LISTED, Files, Ignored, Item, ManifestFormat, Piece, Source
@@ -141,8 +141,9 @@ class VocFormat(ManifestFormat):
             )
         if ignored and piece.start == 0:
             yield Ignored(ignored)
-        for row in in_parallel(reader.row, items_of(piece, paths)):
+        for row, account in in_parallel(reader.row, items_of(piece, paths)):
             told.use(_kind_of_items(layout), "read")
+            told.add(account)
             yield row
         yield told.account()
 
@@ -179,26 +180,29 @@ class _Reader:
     splits: Layout | None
     masks: Mapping[str, tuple[str, frozenset[str]]]
 
-    def _fields(self, uri: str) -> dict[str, Any]:
+    def _fields(self, uri: str) -> tuple[dict[str, Any], Account]:
         return fields_of_xml(_read_xml(self.files, uri), name_of(uri), self.layout.encoding)
 
-    def row(self, path: str) -> Row | RejectedRow:
-        """The row of an annotation file, or of a class mask where there are no annotations."""
+    def row(self, path: str) -> tuple[Row | RejectedRow, Account]:
+        """The row of an annotation file, or of a class mask where there are no annotations; and what it was made of."""
         stem = without_suffix(path)
         origin = self.files.join(self.layout.annotations or self.layout.class_masks, path)
+        account = NO_ACCOUNT
+        fields: dict[str, Any] = {}
         try:
-            fields = self._fields(origin) if self.layout.annotations else {}
+            if self.layout.annotations:
+                fields, account = self._fields(origin)
             stated = fields.pop("stated_image", "")
             found = self.finder.find(stated, stem)
         except RowError as error:
-            return rejected(origin, error.code, error.message, self.finder.own(stem) or stem)
+            return rejected(origin, error.code, error.message, self.finder.own(stem) or stem), account
         fields["image"] = found or (stated if stated.strip() else f"{stem}.jpg")
         split = self.split_of.get(stem) or split_in(self.splits, plain_form(fields["image"]))
         if split:
             fields["split"] = split
         for field, (folder, names) in self.masks.items():
             fields[field] = self.files.join(folder, f"{stem}.png") if f"{stem}.png" in names else ""
-        return Row(origin, fields)
+        return Row(origin, fields), account
 
 
 def _read_xml(files: Files, uri: str) -> bytes:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from beam_tfrecord.core.account import KEYS, Account, AccountBuilder
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.text.xml_tree import Element, XmlEncodingError, parse_xml
 from beam_tfrecord.options.values import AUTO_ENCODING
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 _FLAGS = ("difficult", "truncated", "occluded")
+# What is read of the outer element, and of those below it.
+_READ: Mapping[str, Any] = {
+    "filename": {},
+    "size": {"width": {}, "height": {}},
+    "object": {"bndbox": {side: {} for side in _SIDES}, **{name: {} for name in ("name", "pose", "part", *_FLAGS)}},
+}
 
 
-def fields_of_xml(data: bytes, name: str, encoding: str = AUTO_ENCODING) -> dict[str, Any]:
-    """``boxes``, ``size`` when it is stated, and ``stated_image``: the file name as it stands. name: of the XML file.
+def fields_of_xml(data: bytes, name: str, encoding: str = AUTO_ENCODING) -> tuple[dict[str, Any], Account]:
+    """``boxes``, ``size`` when it is stated, and ``stated_image``: the file name as it stands; and the account of all
+    elements. name: of the XML file.
 
     Numbers stay text; they are looked at when the row is parsed. encoding: that of ``--encoding``, for a file that is
     not in the one that it declares. Raises RowError (``bad_annotation``) with the line.
@@ -29,9 +38,36 @@ def fields_of_xml(data: bytes, name: str, encoding: str = AUTO_ENCODING) -> dict
     if root.name != "annotation":
         raise RowError("bad_annotation", f"{name} is no annotation: its outer element is <{root.name}>")
     try:
-        return _fields(root, name)
+        return _fields(root, name), account_of_xml(root)
     except ValueError as error:
         raise RowError("bad_annotation", f"{name}, {error}") from None
+
+
+def account_of_xml(root: Element) -> Account:
+    """Which elements below the outer one are read, each counted where it stands."""
+    told = AccountBuilder()
+    told.find(KEYS, sum(1 for _ in _below(root)))
+    waiting = [(root, _READ)]
+    while waiting:
+        element, read = waiting.pop()
+        for child in element.children:
+            inner = read.get(child.name)
+            if inner is None:
+                told.name(KEYS, f"not read of {element.name}", child.name)
+                for deeper in _below(child):
+                    told.name(KEYS, f"below what is not read of {element.name}", deeper.name)
+            else:
+                told.use(KEYS, "read")
+                waiting.append((child, inner))
+    return told.account()
+
+
+def _below(element: Element) -> Iterator[Element]:
+    waiting = list(element.children)
+    while waiting:
+        child = waiting.pop()
+        yield child
+        waiting += child.children
 
 
 def _fields(root: Element, name: str) -> dict[str, Any]:

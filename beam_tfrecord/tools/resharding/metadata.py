@@ -9,6 +9,7 @@ from typing import Any
 
 from beam_tfrecord.annotations.base import Schema
 from beam_tfrecord.conversion.writing.statistics import SAMPLE_GROUPS, merge_statistics
+from beam_tfrecord.core.account import faults, merge_accounts
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.metadata import (
     CONVERSION,
@@ -19,7 +20,9 @@ from beam_tfrecord.datasets.metadata import (
 )
 from beam_tfrecord.datasets.metadata.text import json_file
 from beam_tfrecord.datasets.published import PUBLISHED
+from beam_tfrecord.publishing.publish import ConservationError
 from beam_tfrecord.storage import name_of, public_uri
+from beam_tfrecord.tools.resharding.accounts import account_of_metadata
 from beam_tfrecord.tools.resharding.agreement import merge_specs
 from beam_tfrecord.tools.resharding.options import ReshardOptions
 from beam_tfrecord.tools.resharding.sources import Source
@@ -75,6 +78,13 @@ def result_files(
     kept = conversions[0] if len(sources) == 1 else {}  # what is told there and not known here is kept
     labels = {} if "label_ids" in made else {"label_ids": None}
     told = {name: value for name, value in {**kept, **made, **labels}.items() if value is not None}
+    records = sum(file.records for source in sources for file in source.files)
+    written = sum(shard.records for shards in splits.values() for shard in shards)
+    accounts = [source.account for source in sources]
+    account = merge_accounts([*accounts, account_of_metadata(conversions, made["features"], told, records, written)])
+    if broken := faults(account):
+        raise ConservationError("; ".join(broken))
+    made[HISTORY][-1].update(account.to_json())
     return {**files, CONVERSION: json_file(told)}
 
 

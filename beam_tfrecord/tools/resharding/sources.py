@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from beam_tfrecord.core.account import NO_ACCOUNT, Account
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO, STATISTICS
 from beam_tfrecord.datasets.published import PUBLISHED, REJECTS_FILE, WARNINGS_FILE, read_object
@@ -16,6 +17,7 @@ from beam_tfrecord.manifests import missing
 from beam_tfrecord.options.places import check_place
 from beam_tfrecord.options.values import InputSpec, check_split_name
 from beam_tfrecord.storage import Storage, has_glob, parent, public_uri, scheme_of
+from beam_tfrecord.tools.resharding.accounts import account_of_folder
 from beam_tfrecord.tools.resharding.ranges import SourceFile
 
 
@@ -25,7 +27,7 @@ class Source:
 
     place: as it was given, without the name of a split. files: in order. facts: None for files from elsewhere, or for
     some of the files of a dataset. statistics: its statistics.json, empty where there is none. split_of: the split that
-    each of its splits becomes.
+    each of its splits becomes. account: of the files in its folder, where it is a dataset.
     """
 
     place: str
@@ -33,6 +35,7 @@ class Source:
     facts: DatasetFacts | None
     statistics: Mapping[str, Any]
     split_of: Mapping[str, str]
+    account: Account = NO_ACCOUNT
 
     @property
     def name(self) -> str:
@@ -148,7 +151,8 @@ def _open_source(
         )
         for file in found.files
     )
-    return Source(place, files, facts, _statistics(place, facts, storage), dict(sorted(split_of.items())))
+    account = account_of_folder(storage.list_folder(place), facts) if facts is not None else NO_ACCOUNT
+    return Source(place, files, facts, _statistics(place, facts, storage), dict(sorted(split_of.items())), account)
 
 
 def _check_name(split: str, place: str) -> None:

@@ -57,6 +57,30 @@ def verdict_from_json(data: bytes) -> Verdict:
     return Verdict(**{**values, **lists, "faults": tuple(Fault(**fault) for fault in values["faults"])})
 
 
+def join_verdicts(verdicts: Sequence[tuple[str, Verdict]]) -> Verdict:
+    """One verdict on several places, each with the folder that the names in it start from ('' for none)."""
+    if len(verdicts) == 1:
+        return verdicts[0][1]
+    own = [verdict for _, verdict in verdicts]
+    unlisted: Counter[str] = Counter()
+    for verdict in own:
+        unlisted.update(verdict.unlisted)
+    return Verdict(
+        records=sum(verdict.records for verdict in own),
+        shards=sum(verdict.shards for verdict in own),
+        images=sum(verdict.images for verdict in own),
+        faults=tuple(
+            dataclasses.replace(fault, file=f"{folder}/{fault.file}" if folder else fault.file)
+            for folder, verdict in verdicts
+            for fault in verdict.faults
+        ),
+        unlisted=dict(sorted(unlisted.items())),
+        notes=tuple(f"{folder}: {note}" if folder else note for folder, verdict in verdicts for note in verdict.notes),
+        checked=tuple(dict.fromkeys(what for verdict in own for what in verdict.checked)),
+        decoder="; ".join(dict.fromkeys(verdict.decoder for verdict in own if verdict.decoder)),
+    )
+
+
 def judge_dataset(reports: Iterable[ShardReport], found: FoundFiles, limit: int, storage: Storage) -> Verdict:
     """The verdict on some files, of which each has its report.
 

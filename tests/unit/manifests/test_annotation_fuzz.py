@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from beam_tfrecord.annotations import KINDS, kinds_of
 from beam_tfrecord.annotations.base import Feature
+from beam_tfrecord.core.account import faults
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import ElementError, ManifestError
@@ -139,10 +140,12 @@ def test_voc(changes: list[tuple[int, int]], length: int) -> None:
     data = bytearray(XML)
     for place, byte in changes:
         data[place] = byte
-    fields, message = outcome(fields_of_xml, bytes(data[:length] if length % 5 == 0 else data), "a.xml")
+    read, message = outcome(fields_of_xml, bytes(data[:length] if length % 5 == 0 else data), "a.xml")
     if message:
         assert "a.xml" in message
     else:
+        fields, account = read
+        assert faults(account) == []
         convert(Row("a.xml", {"image": "a.jpg", **fields}))
 
 
