@@ -271,14 +271,12 @@ def test_a_bucket_that_may_not_be_used_ends_the_job_with_one_line(
     proxy.forbidden = {bucket}
     uri = f"{server.scheme}://{bucket}"
     images, output = (uri, f"{tmp_path}/out") if place == "images" else (str(tmp_path), f"{uri}/out")
-    started = time.monotonic()
     ended = run_cli("convert", "--input", tmp_path / "data 1.csv", "--images", images, "--output", output)
     assert (ended.returncode, ended.stdout) == (1, "")
     (line,) = ended.stderr.splitlines()
     assert line.startswith(f"error: {uri}: ")
     assert ("credentials" if server.scheme == "gs" else "s3:GetObject") in line
     assert len(proxy.paths) < 40, "it goes on asking"
-    assert time.monotonic() - started < 60
     assert not list(tmp_path.glob("out/*.tfrecord*"))
 
 

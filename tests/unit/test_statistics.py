@@ -3,13 +3,10 @@ from __future__ import annotations
 import json
 import math
 import random
-import sys
-import time
 from collections import Counter
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -203,30 +200,3 @@ def test_statistics_are_small_whatever_the_number_of_records() -> None:
     small, large = (len(json.dumps(many_records(count))) for count in (5_000, 30_000))
     assert large < 40_000
     assert large < small * 1.5
-
-
-@pytest.mark.skipif(sys.gettrace() is not None, reason="measures time, which a tracer takes")
-def test_taking_them_costs_little() -> None:
-    """Compared with making the tuple that it takes, which is known to be cheap: the machine may be slow or busy."""
-    count = 40_000
-    facts = [(ImageFacts(640 + n % 7, 480, 30_000 + n),) for n in range(count)]
-
-    def seconds(work: Any) -> float:
-        def once() -> float:
-            started = time.process_time()
-            work()
-            return time.process_time() - started
-
-        return min(once() for _ in range(3))
-
-    def take() -> None:
-        statistics = ShardStatistics({f"c{n}": 1 for n in range(100)})
-        for number, images in enumerate(facts):
-            statistics.add(images, ("c7",), number, 1)
-        statistics.to_json()
-
-    def make() -> None:
-        for number in range(count):
-            ImageFacts(640, 480, number)
-
-    assert seconds(take) < 12 * seconds(make)
