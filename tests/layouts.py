@@ -283,6 +283,67 @@ def _folders() -> Iterator[Case]:
         named={"mask that belongs to no image": 1},
     )
     yield Case(
+        "masks in folders called after the splits (CamVid)",
+        ("train/x.jpg", "trainannot/x.png", "train.txt"),
+        {
+            **pics("train/a.jpg", "val/b.jpg"),
+            "trainannot/a.png": picture(51, "PNG"),
+            "valannot/b.png": picture(52, "PNG"),
+            "train.txt": b"/train/a.jpg trainannot/a.png\n",
+            "all.txt": b"train/a.jpg\nval/b.jpg\n",
+        },
+        {
+            "train/a.jpg": Picture(mask="trainannot/a.png"),
+            "val/b.jpg": Picture(split="val", mask="valannot/b.png"),
+        },
+        format="folder",
+        reads="masks, splits; the lists are not read",
+        used={"image": 2, "mask": 2},
+        named={"names images of the collection": 1, "other files .txt": 1},
+        warnings=("labels_not_read",),
+    )
+    yield Case(
+        "masks apart from the splits (MVTec)",
+        ("test/class/x.png", "train/class/y.png", "ground_truth/class/x_mask.png"),
+        {
+            **pics("train/good/a.png", "test/good/b.png", "test/broken/c.png"),
+            "ground_truth/broken/c_mask.png": picture(51, "PNG"),
+        },
+        {
+            "train/good/a.png": Picture("good"),
+            "test/good/b.png": Picture("good", split="test"),
+            "test/broken/c.png": Picture("broken", split="test", mask="ground_truth/broken/c_mask.png"),
+        },
+        format="folder",
+        reads="labels, masks, splits",
+        used={"image": 3, "mask": 1},
+    )
+    yield Case(
+        "a folder of masks whose names are no images'",
+        ("photos/x.jpg", "ground_truth/y.png"),
+        {**pics("photos/a.jpg", "photos/b.jpg"), "ground_truth/z.png": picture(51, "PNG")},
+        {
+            "photos/a.jpg": Picture("photos"),
+            "photos/b.jpg": Picture("photos"),
+            "ground_truth/z.png": Picture("ground_truth"),
+        },
+        format="folder",
+        reads="labels; a warning that these may be masks",
+        used={"image": 3},
+        warnings=("labels_not_read",),
+    )
+    yield Case(
+        "a text for each image with the tool's prefix (ICDAR)",
+        ("x.jpg", "gt_x.txt"),
+        {**pics("a.jpg", "b.jpg"), "gt_a.txt": b"1,2,3,4,word", "gt_b.txt": b"1,2,3,4,word"},
+        {"a.jpg": Picture(), "b.jpg": Picture()},
+        format="folder",
+        reads="images without labels; the texts are not read",
+        used={"image": 2},
+        named={"looks like labels": 2},
+        warnings=("labels_not_read",),
+    )
+    yield Case(
         "a class called masks",
         ("hats/x.jpg", "masks/y.jpg"),
         pics("hats/a.jpg", "masks/b.jpg"),

@@ -32,6 +32,7 @@ WITHOUT_LABEL_FILE = "without a label file"
 JUNK = "junk"
 OWN_OUTPUT = "output of this tool"
 LOOKS_LIKE_LABELS = "looks like labels"
+NAMES_IMAGES = "names images of the collection"
 OF_NO_IMAGE = "belongs to no image"
 UNNAMED_IMAGE = "image that no row names"
 

@@ -15,18 +15,22 @@ from dataclasses import dataclass
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.layout import IMAGE_FOLDERS
 from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, without_suffix
+from beam_tfrecord.manifests.split_names import is_split_folder
 from beam_tfrecord.manifests.text.uri_text import name_of
 
 SEMANTIC, INSTANCE = "mask", "instance_mask"  # the canonical fields
-_MASK_FOLDERS = frozenset(
+_MASK_FOLDERS = frozenset({"segmentationclass", "segmentationobject", "ground_truth", "groundtruth"})
+_MASK_WORDS = frozenset(
     {
-        *("masks", "mask", "seg", "segs", "segmentation", "segmentations", "segmentationclass", "segmentationobject"),
-        *("semantic", "semantic_masks", "instance", "instances", "instance_masks", "ground_truth", "groundtruth"),
-        *("gts", "gt_masks", "trimaps", "labels_masks", "label_masks", "masks_png", "mask_png"),
+        *("mask", "masks", "seg", "segs", "segmentation", "segmentations", "semantic", "instance", "instances"),
+        *("groundtruth", "gt", "gts", "trimap", "trimaps", "annot", "annots", "annotation", "annotations"),
+        *("label", "labels"),
     }
 )
-_OF_BOTH = re.compile(r"(?P<rest>.+)[_ -](?P<kind>masks?|segmentations?|labels?|annotations?|gt|images?|imgs?)")
-_KINDS_OF_IMAGES = ("image", "images", "img", "imgs")
+_SPARE_WORDS = frozenset({"rgb", "color", "colour", "png", "ids", "class", "object"})  # of semantic_rgb, masks_png
+_GLUED = re.compile(r"(train(?:ing)?|val(?:id(?:ation)?)?|test)(annots?|annotations?|masks?|gts?|labels?)")  # CamVid
+_WORDS = re.compile(r"[_ .-]")
+_OF_IMAGES = re.compile(r"(?P<rest>.+)[_ -](?:images?|imgs?)")
 _MASK_STEM = re.compile(r"(?P<rest>.+)[_ -](?:masks?|seg|segmentation|gt|labels?|groundtruth)", re.IGNORECASE)
 _INSTANCES = re.compile(r"instance|object", re.IGNORECASE)
 
@@ -65,12 +69,24 @@ def is_mask_stem(path: str) -> bool:
     return _MASK_STEM.fullmatch(without_suffix(name_of(path))) is not None
 
 
+def can_hold_only_masks(folder: str) -> bool:
+    """Whether the name of a folder says that it holds masks, and could hardly be that of a class.
+
+    ``masks`` and ``mask`` can: faces with and without.
+    """
+    words = _words(folder)
+    told = [word for word in words if word in _MASK_WORDS]
+    rest = [word for word in words if word not in _MASK_WORDS | _SPARE_WORDS and not is_split_folder(word)]
+    return folder.lower() in _MASK_FOLDERS or (bool(told) and not rest and words not in (["mask"], ["masks"]))
+
+
 def find_masks(paths: Sequence[str]) -> Masks:
     """The masks among the files of a tree. paths: sorted, junk left out."""
     images = [path for path in paths if is_image_name(path)]
     in_folders: dict[str, list[str]] = {}
     by_key: dict[str, list[str]] = {}
     by_stem: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}  # the key without folders of splits
     for path in images:
         folder = path[: max(path.rfind("/"), 0)]
         if is_mask_place(folder.split("/")):
@@ -78,9 +94,18 @@ def find_masks(paths: Sequence[str]) -> Masks:
         else:
             by_key.setdefault(_key(path), []).append(path)
             by_stem.setdefault(without_suffix(path), []).append(path)
+            by_name.setdefault(_without_splits(_key(path)), []).append(path)
+
+    def owners_of(mask: str) -> list[str]:
+        keys = (_key(mask), _key(mask, is_mask=True))
+        found = next((by_key[key] for key in keys if key in by_key), [])
+        if not found:  # ground_truth/broken/000_mask.png of test/broken/000.png (MVTec)
+            found = next((by_name[key] for key in map(_without_splits, keys) if len(by_name.get(key, ())) == 1), [])
+        return found
+
     owners: dict[str, list[str]] = {}
     for group in in_folders.values():
-        found = {path: by_key.get(_key(path)) or by_key.get(_key(path, is_mask=True), []) for path in group}
+        found = {path: owners_of(path) for path in group}
         if 2 * sum(map(bool, found.values())) >= len(group):
             owners.update(found)
     for path in images:  # a folder of classes may hold the mask of each image
@@ -101,12 +126,23 @@ def _sorted_out(owners: Mapping[str, Sequence[str]]) -> Masks:
     return Masks(of_image, frozenset(path for path, images in owners.items() if not images), frozenset(further))
 
 
+def _words(folder: str) -> list[str]:
+    lower = folder.lower()
+    glued = _GLUED.fullmatch(lower)
+    return list(glued.groups()) if glued else [word for word in _WORDS.split(lower) if word]
+
+
 def _is_mask_folder(name: str) -> bool:
     lower = name.lower()
     if lower in _MASK_FOLDERS or lower in LABEL_FOLDERS:
         return True
-    told = _OF_BOTH.fullmatch(lower)
-    return told is not None and told["kind"] not in _KINDS_OF_IMAGES
+    words = _words(name)
+    return bool(words) and (words[0] in _MASK_WORDS or words[-1] in _MASK_WORDS)
+
+
+def _without_splits(key: str) -> str:
+    *folders, name = key.split("/")
+    return "/".join([*(folder for folder in folders if not is_split_folder(folder)), name])
 
 
 def _key(path: str, is_mask: bool = False) -> str:
@@ -122,5 +158,7 @@ def _bare(folder: str) -> str:
     lower = folder.lower()
     if lower in IMAGE_FOLDERS or lower in LABEL_FOLDERS or lower in _MASK_FOLDERS:
         return ""
-    told = _OF_BOTH.fullmatch(lower)
+    if _is_mask_folder(folder):
+        return "_".join(word for word in _words(folder) if word not in _MASK_WORDS | _SPARE_WORDS)
+    told = _OF_IMAGES.fullmatch(lower)
     return told["rest"] if told else folder

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from beam_tfrecord.errors import ConfigError
+from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Files, ManifestFormat
 from beam_tfrecord.manifests.text.compression import BROKEN_STREAM, open_unpacked
 from beam_tfrecord.manifests.text.uri_text import name_of
@@ -147,6 +147,14 @@ def has_suffix(name: str, suffixes: tuple[str, ...]) -> bool:
         return False
     bare = next((name.removesuffix(suffix) for suffix in _PACKED_SUFFIXES if name.endswith(suffix)), name)
     return name.endswith(suffixes) or bare.endswith(suffixes)
+
+
+def head_if_any(files: Files, uri: str) -> bytes:
+    """The same of a file that is only looked at to tell of it: empty when it cannot be opened."""
+    try:
+        return read_head(files, uri)
+    except ManifestError:
+        return b""
 
 
 def read_head(files: Files, uri: str) -> bytes:

@@ -15,6 +15,7 @@ from beam_tfrecord.core.account import (
     KEYS,
     LABEL_FILES,
     LOOKS_LIKE_LABELS,
+    NAMES_IMAGES,
     NO_ACCOUNT,
     OF_NO_IMAGE,
     UNNAMED_IMAGE,
@@ -111,6 +112,13 @@ def _surprises(source: Source, account: Account) -> Iterator[tuple[str, str]]:
             "labels_not_read",
             f"{_files(told.count)} with the looks of labels of these images: not read (such as {told.example}); "
             f"name the format with --format, or move the labels away",
+        )
+    if NAMES_IMAGES in files:
+        told = files[NAMES_IMAGES]
+        yield (
+            "labels_not_read",
+            f"{_files(told.count)} that {'names' if told.count == 1 else 'name'} these images: not read (such as "
+            f"{told.example}); give it as --input when it tells their labels or splits, or move it away",
         )
     if UNNAMED_IMAGE in files:
         told = files[UNNAMED_IMAGE]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from beam_tfrecord.core.account import AS_IMAGE, AS_MASK, FILES, JUNK, OF_NO_IMAGE, AccountBuilder, Decision
@@ -19,12 +19,19 @@ from beam_tfrecord.manifests.base import LISTED, Files, Ignored, Item, ManifestF
 from beam_tfrecord.manifests.filenames import TABLE_SUFFIXES, JunkCounter, is_data_name, junk_part
 from beam_tfrecord.manifests.formats.folder_manifests import check_names_all, find_manifest
 from beam_tfrecord.manifests.layout import Folder, Layout, find_layout
-from beam_tfrecord.manifests.mask_files import NO_MASKS, Masks, find_masks, is_mask_place, is_mask_stem
-from beam_tfrecord.manifests.registry import FORMATS, has_suffix, read_head
+from beam_tfrecord.manifests.mask_files import (
+    NO_MASKS,
+    Masks,
+    can_hold_only_masks,
+    find_masks,
+    is_mask_place,
+    is_mask_stem,
+)
+from beam_tfrecord.manifests.registry import FORMATS, has_suffix, head_if_any, read_head
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import has_glob, name_of, with_slash, without_slash
-from beam_tfrecord.manifests.unused import reason_unused, stem_of
+from beam_tfrecord.manifests.unused import MOST_NAMES, label_stems, stem_of, tell_unused
 from beam_tfrecord.options.config import ManifestConfig
 
 _DOCUMENT_SUFFIXES = (".json", ".xml", "_bbx_gt.txt", ".manifest")
@@ -102,6 +109,7 @@ class FolderFormat(ManifestFormat):
         if masks.further:
             told_more = f"{len(masks.further):,} masks of images that have one already (such as {min(masks.further)})"
             surprises = (*surprises, ("labels_not_read", f"{told_more}: not read; --mask_column of a table names one"))
+        surprises = (*surprises, *_masks_for_classes(seen.images, layout))
         details = {
             LISTED: True,
             "layout": layout.to_details(),
@@ -135,6 +143,7 @@ class FolderFormat(ManifestFormat):
             mask_paths = masks.paths
             data_stems = _data_stems(files, uri) if details["has_data"] else frozenset()
             image_stems: set[str] = set()  # of those names only that a text has as well
+            images: list[str] = []  # some of them
             unused: list[str] = []
             for info in files.walk(uri):
                 path = info.uri[start:]
@@ -159,8 +168,11 @@ class FolderFormat(ManifestFormat):
                     unused.append(path)
                     continue
                 rows += 1
-                if data_stems and (stem := stem_of(path)) in data_stems:
-                    image_stems.add(stem)
+                if data_stems:
+                    if (stem := stem_of(path)) in data_stems:
+                        image_stems.add(stem)
+                    if len(images) < MOST_NAMES:
+                        images.append(path)
                 if place.fault:
                     yield rejected(info.uri, "bad_row", place.fault, path)
                 else:
@@ -168,8 +180,7 @@ class FolderFormat(ManifestFormat):
                     found = {field: with_slash(uri) + own[field] if field in own else "" for field in mask_fields}
                     yield Row(info.uri, {"image": path, **place.fields, **found})
         told.use(FILES, AS_IMAGE, rows)
-        for path in unused:
-            told.name(FILES, reason_unused(path, image_stems), path)
+        tell_unused(told, unused, image_stems, images, lambda path: head_if_any(files, with_slash(uri) + path))
         yield told.account()
         if len(junk):
             yield Ignored(len(junk))
@@ -198,10 +209,11 @@ def _counts_without(files: Files, uri: str, masks: Masks) -> dict[Folder, int]:
 
 
 def _data_stems(files: Files, uri: str) -> frozenset[str]:
-    """Names, without ending, of the texts and the like below a folder."""
+    """What images may be called, without ending, whose labels the texts and the like below a folder hold."""
     start = len(with_slash(uri))
     paths = (info.uri[start:] for info in files.walk(uri))
-    return frozenset(stem_of(path) for path in paths if is_data_name(path) and junk_part(path) is None)
+    texts = (path for path in paths if is_data_name(path) and junk_part(path) is None)
+    return frozenset(stem for path in texts for stem in label_stems(path))
 
 
 class _Seen(NamedTuple):
@@ -243,6 +255,19 @@ def _place_of(folder: str, layout: Layout, only_data: frozenset[str]) -> _Place:
     if not _is_text(label):
         fault = f"the name of the class folder {label!r} is not valid UTF-8: rename it"
     return _Place(folder, fields, fault, layout.has_classes and folder not in only_data)
+
+
+def _masks_for_classes(images: Iterable[Folder], layout: Layout) -> Iterator[tuple[str, str]]:
+    """What is surprising about classes whose folders are called as those of masks are, but whose images pair with no
+    other by name."""
+    if layout.has_classes:
+        names = sorted({layout.place(folder)[1] for folder in images if layout.fits(folder)})
+        for name in filter(can_hold_only_masks, names):
+            yield (
+                "labels_not_read",
+                f"{name} is called like a folder of masks, but its images are called like no others: taken as a class; "
+                f"call masks like their images, or name them in a table (--mask_column)",
+            )
 
 
 def _is_text(name: str) -> bool:
