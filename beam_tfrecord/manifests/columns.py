@@ -70,6 +70,8 @@ def account_of_columns(header: Sequence[str], roles: Roles) -> Account:
             told.use(COLUMNS, parts[column])
         elif column in declared:
             told.use(COLUMNS, "column")
+        elif column == roles.captions:
+            told.use(COLUMNS, "captions")
         elif column in boxes:
             told.use(COLUMNS, "boxes")
         elif roles.boxes is not None and normal(column) in SIZE_COLUMNS:
@@ -108,5 +110,7 @@ def decisions_of_columns(roles: Roles, config: ManifestConfig) -> Iterator[Decis
         if column is not None:
             asked = getattr(config, f"{part}_column") is not None
             yield Decision(f"column of the {part}", column, f"--{part}_column" if asked else "its name")
+    if roles.captions is not None:
+        yield Decision("column of the captions", roles.captions, "its name, in metadata of Hugging Face")
     if roles.boxes is not None:
         yield Decision("columns of the boxes", ", ".join(roles.boxes.names), "their names")

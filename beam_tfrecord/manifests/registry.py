@@ -88,6 +88,7 @@ FORMATS = Registry(
         "vertex": "vertex:VertexFormat",
         "openimages": "openimages:OpenImagesFormat",
         "extracted": "extracted:ExtractedFormat",
+        "huggingface": "huggingface:HuggingFaceFormat",
         "tfrecord": "beam_tfrecord.tools.extracting.as_input:TfrecordFormat",
         "webdataset": "webdataset:WebDatasetFormat",
         "jsonl": "jsonl:JsonlFormat",

@@ -239,6 +239,7 @@ FORMAT_NAMES = [
     "vertex",
     "openimages",
     "extracted",
+    "huggingface",
     "tfrecord",
     "webdataset",
 ]

@@ -14,6 +14,7 @@ from PIL import Image
 
 from beam_tfrecord import Feature, convert
 from beam_tfrecord.tfrecord.example import encode_example
+from tests import hugging_face
 from tests.fruit import KINDS, as_json, fruit_folders, still_life
 from tests.samples import jpeg, png, write_files, write_table
 from tests.tiny_reader import frame
@@ -184,6 +185,17 @@ def shards(folder: Path) -> None:
                     tar.addfile(member, io.BytesIO(data))
 
 
+def saved(folder: Path) -> None:
+    """A DatasetDict of Hugging Face's datasets."""
+    feature = hugging_face.classes("pear", "apple")
+    for split, fruits in (("train", ("apple", "pear")), ("test", ("apple",))):
+        own = hugging_face.pictures(*[jpeg(still_life([fruit], len(split)).image) for fruit in fruits])
+        labels = [int(fruit == "apple") for fruit in fruits]
+        content = hugging_face.table({"image": (hugging_face.IMAGE, own), "label": (feature, labels)})
+        hugging_face.saved(folder / "saved" / split, content)
+    write_files(folder, {"saved/dataset_dict.json": as_json({"splits": ["train", "test"]})})
+
+
 def dataset(name: str) -> Callable[[Path], None]:
     """A finished dataset."""
 
@@ -228,6 +240,7 @@ PLACES: dict[str, Callable[[Path], None]] = {
     "labels.txt": labels_txt,
     "old": old_records,
     "shards": shards,
+    "saved": saved,
     "out": dataset("out"),
     "spring": season("spring", 100),
     "summer": season("summer", 200),

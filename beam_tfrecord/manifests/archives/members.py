@@ -17,10 +17,11 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any, BinaryIO, NamedTuple, Protocol
+from typing import IO, Any, BinaryIO, NamedTuple, Protocol, cast
 
 from beam_tfrecord.core.elements import Member
 from beam_tfrecord.errors import ImageError, StorageError
+from beam_tfrecord.manifests.archives.cells import PARQUET_COLUMN, unpacked_column
 from beam_tfrecord.manifests.archives.streams import (
     BUFFER,
     LARGEST_MEMBER,
@@ -162,6 +163,8 @@ def unpacked_part(stream: Seekable, container: Member) -> Seekable:
             raise BrokenStreamError(f"it is packed with method {header.method}, which is unknown here")
         part = buffered(stream, container.offset + header.size, container.length)
         return Unpacker(part, _ENTRY_COMPRESSIONS[header.method])
+    if container.method == PARQUET_COLUMN:
+        return unpacked_column(cast(BinaryIO, stream), container.offset, container.path[-1])
     part = buffered(stream, container.offset, container.length)
     return Unpacker(part, "" if container.method == "stored" else container.method)
 

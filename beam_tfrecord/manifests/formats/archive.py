@@ -153,7 +153,9 @@ class _Placer:
                 fields["member"] = found.member
         try:
             for mask in _MASKS:
-                if fields.get(mask):
+                if f"{mask}_member" in fields:  # it stands in a file of the archive
+                    fields[f"{mask}_member"] = self._nested(fields[f"{mask}_member"])
+                elif fields.get(mask):
                     listed = self._mask(fields[mask])
                     if listed is not None:
                         fields[f"{mask}_member"] = listed.member
@@ -171,7 +173,8 @@ class _Placer:
             return member
         outer, container = listed.member, listed.member
         if member.container is not None:  # the file is compressed once more
-            container = replace(member.container, archive=outer.archive, path=outer.path, container=outer)
+            own = member.container
+            container = replace(own, archive=outer.archive, path=(*outer.path, *own.path), container=outer)
         return replace(member, archive=outer.archive, path=(*outer.path, *member.path), container=container)
 
     def _place(self, name: str) -> str:

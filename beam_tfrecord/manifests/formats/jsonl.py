@@ -14,6 +14,7 @@ from beam_tfrecord.core.elements import Member
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.columns import LateColumns, told_of_table
+from beam_tfrecord.manifests.metadata_files import with_metadata_columns
 from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES
 from beam_tfrecord.manifests.text.dialect import first_line
 from beam_tfrecord.manifests.text.inline_images import JSON_PICTURE, InlineImage, holds_picture
@@ -61,6 +62,7 @@ class JsonlFormat(ManifestFormat):
             raise ManifestError(f"{uri}: no line is a JSON object; the first one is: {first[:200]}")
         header = tuple(dict.fromkeys(key for value in objects for key in value))
         roles = find_roles(header, config, uri, lambda name: (value.get(name) for value in objects))
+        roles = with_metadata_columns(roles, header, config, uri)
         check_has_image(roles, header, config, uri, first)
         base = config.images if config.images is not None else folder_of(uri)
         details = {"text": sample.form.to_details(), "roles": roles.to_details(), "header": header}

@@ -1,22 +1,28 @@
-"""Apache Parquet: named, typed columns in row groups (https://parquet.apache.org/docs/file-format/)."""
+"""Apache Parquet: named, typed columns in row groups (https://parquet.apache.org/docs/file-format/).
+
+A column may hold the pictures themselves, as bytes or as Hugging Face's struct of bytes and path; what travels of them
+is where they are (:mod:`beam_tfrecord.manifests.picture_cells`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
-from beam_tfrecord.errors import ConfigError, ManifestError
+from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
-from beam_tfrecord.manifests.columns import told_of_table
+from beam_tfrecord.manifests.picture_cells import PATH, leaf, parquet_places, picture_cell
 from beam_tfrecord.manifests.text.compression import readable
-from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles
 from beam_tfrecord.manifests.text.row_fields import rows_of_cells, with_mask_places
 from beam_tfrecord.manifests.text.uri_text import folder_of
+from beam_tfrecord.manifests.typed_tables import TypedTable, table_of, with_class_names
 from beam_tfrecord.options.config import ManifestConfig
 
 PIECE_ROWS = 100_000
 _BATCH_ROWS = 2_048
+
+Cells = Iterator[tuple[str, dict[str, Any]]]
 
 
 class ParquetFormat(ManifestFormat):
@@ -36,24 +42,15 @@ class ParquetFormat(ManifestFormat):
         return head.startswith(b"PAR1")
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
-        with _opened(files, uri) as table:
-            schema = table.schema_arrow
-        header = tuple(schema.names)
-        roles = find_roles(header, config, uri, lambda name: [[]] * (schema.field(name).type.num_fields > 0))
-        check_has_image(roles, header, config, uri, ", ".join(f"{field.name}: {field.type}" for field in schema))
-        if roles.image is not None and schema.field(roles.image).type.num_fields > 0:
-            raise ConfigError(
-                f"{uri}: column {roles.image!r} is a {schema.field(roles.image).type}, not the path of an image: save "
-                f"the images as files and their paths in a column, or name another one with --image_column"
-            )
+        with opened_parquet(files, uri) as (_, table):
+            typed = table_of(table.schema_arrow, config, uri)
         base = config.images if config.images is not None else folder_of(uri)
-        details = {"roles": roles.to_details()}
-        return Source(uri, self.name, split, base, details=details, **told_of_table(header, roles, config))
+        return Source(uri, self.name, split, base, details=typed.to_details(), **typed.told(config))
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
         """Each piece is a range of row groups: ``start`` is the first, ``end`` the one behind the last."""
-        roles = Roles.from_details(source.details["roles"])
-        with _opened(files, source.uri) as table:
+        roles = TypedTable.from_details(source.details).roles
+        with opened_parquet(files, source.uri) as (_, table):
             sizes = [table.metadata.row_group(number).num_rows for number in range(table.metadata.num_row_groups)]
         if not sizes or roles.has_boxes or roles.sequence is not None:
             yield Piece(source)
@@ -67,33 +64,61 @@ class ParquetFormat(ManifestFormat):
                 start, first, rows = number, first + rows, 0
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
-        roles = Roles.from_details(piece.source.details["roles"])
-        cells = _cells(files, piece, None if roles.has_boxes else list(roles.needed()))
-        items = rows_of_cells(cells, roles)
-        yield from with_mask_places(items, files, piece.source.base) if roles.mask is not None else items
+        typed = TypedTable.from_details(piece.source.details)
+        cells = parquet_cells(files, piece.source.uri, typed, piece.start, piece.end, piece.first_line)
+        yield from items_of_cells(cells, typed, files, piece.source)
 
 
-def _cells(files: Files, piece: Piece, columns: list[str] | None) -> Iterator[tuple[str, dict[str, Any]]]:
-    uri = piece.source.uri
-    number = piece.first_line
-    with _opened(files, uri) as table:
-        end = table.metadata.num_row_groups if piece.end < 0 else piece.end
-        groups = list(range(piece.start, end))
-        for batch in table.iter_batches(batch_size=_BATCH_ROWS, row_groups=groups, columns=columns):
-            for cells in batch.to_pylist():
+def items_of_cells(cells: Cells, typed: TypedTable, files: Files, source: Source) -> Iterator[Item]:
+    """The rows of the cells of a typed table."""
+    items = rows_of_cells(with_class_names(cells, typed.features, typed.roles.image), typed.roles)
+    yield from with_mask_places(items, files, source.base) if typed.roles.mask is not None else items
+
+
+def parquet_cells(
+    files: Files, uri: str, typed: TypedTable, start: int = 0, end: int = -1, first: int = 1, name: str = ""
+) -> Cells:
+    """(origin, cells by column) of the rows of some row groups.
+
+    start, end: the first row group, and the one behind the last (-1: to the end). first: number of the first row. name:
+    of the file, for the names of its pictures.
+    """
+    number = first
+    with opened_parquet(files, uri) as (stream, table):
+        for group in range(start, table.metadata.num_row_groups if end < 0 else end):
+            places = {
+                column: parquet_places(table, stream, uri, group, leaf(column, typed.pictures[column]))
+                for column in typed.picture_columns()
+            }
+            for cells in _plain_cells(table, group, typed.read_columns()):
+                for column, found in places.items():
+                    path = cells.get(column)
+                    path = path.get(PATH) if isinstance(path, dict) else None
+                    cells[column] = picture_cell(uri, name, number, column, next(found), path)
                 yield f"{uri}:{number}", cells
                 number += 1
 
 
+def _plain_cells(table: Any, group: int, columns: list[str]) -> Iterator[dict[str, Any]]:
+    if not columns:
+        yield from ({} for _ in range(table.metadata.row_group(group).num_rows))
+        return
+    for batch in table.iter_batches(batch_size=_BATCH_ROWS, row_groups=[group], columns=columns):
+        yield from batch.to_pylist()
+
+
 @contextmanager
-def _opened(files: Files, uri: str) -> Iterator[Any]:
-    """The file as a pyarrow.parquet.ParquetFile. Raises ManifestError, also from the body of the with statement."""
+def opened_parquet(files: Files, uri: str) -> Iterator[tuple[BinaryIO, Any]]:
+    """The file, and it as a pyarrow.parquet.ParquetFile.
+
+    Raises ManifestError, also from the body of the with statement.
+    """
     import pyarrow
     from pyarrow.parquet import ParquetFile
 
     with readable(uri), files.open(uri) as stream:
         try:
             with ParquetFile(stream) as table:
-                yield table
+                yield stream, table
         except (pyarrow.ArrowException, ValueError) as error:  # ValueError: names of columns that are no UTF-8
             raise ManifestError(f"{uri} cannot be read as Parquet: {error}") from None

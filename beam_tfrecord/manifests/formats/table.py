@@ -17,6 +17,7 @@ from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.columns import told_of_table
 from beam_tfrecord.manifests.filenames import is_image_name
+from beam_tfrecord.manifests.metadata_files import with_metadata_columns
 from beam_tfrecord.manifests.text.box_columns import Samples
 from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES, QuoteScanner
 from beam_tfrecord.manifests.text.dialect import DELIMITERS, LONGEST_CELL, Dialect, sample_rows, sniff_dialect
@@ -63,6 +64,7 @@ class CsvFormat(ManifestFormat):
         dialect = sniff_dialect(sample.text, sample.is_whole, config, self.delimiters)
         rows = sample_rows(sample.text, sample.is_whole, dialect.delimiter, dialect.skip_spaces)
         roles = find_roles(dialect.header, config, uri, _samples(dialect.header, rows))
+        roles = with_metadata_columns(roles, dialect.header, config, uri)
         if not dialect.has_header and roles.boxes is not None:
             roles = replace(roles, boxes=replace(roles.boxes, is_assumed=True))
         check_has_image(roles, dialect.header, config, uri, dialect.first_row)

@@ -23,10 +23,14 @@ _LONGEST_PATH = 4096
 
 @dataclass(frozen=True, slots=True)
 class InlineImage:
-    """The cell of a picture that stands in its manifest. name: what the record tells as its path."""
+    """The cell of a picture that stands in its manifest.
+
+    name: what it is called. filename: what the record tells as its path, where that is another one.
+    """
 
     name: str
     member: Member
+    filename: str = ""
 
 
 def holds_picture(cell: Any) -> bool:

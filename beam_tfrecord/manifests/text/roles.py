@@ -42,7 +42,8 @@ class Roles:
     """Column (as the header spells it) by the part that it plays; None where there is none.
 
     columns: (name that --columns declares, column) of each further column. boxes: the columns of boxes. is_ml_use: the
-    split column is called ml_use. texts: (part, column) of the parts that are plain texts and may be empty.
+    split column is called ml_use. captions: the column of texts about the image. texts: (part, column) of the parts
+    that are plain texts and may be empty.
     """
 
     image: str | None = None
@@ -56,6 +57,7 @@ class Roles:
     columns: tuple[tuple[str, str], ...] = ()
     boxes: BoxColumns | None = None
     is_ml_use: bool = False
+    captions: str | None = None
     texts: tuple[tuple[str, str], ...] = field(init=False, repr=False, compare=False, default=())
 
     def __post_init__(self) -> None:
@@ -69,7 +71,7 @@ class Roles:
 
     def needed(self) -> tuple[str, ...]:
         """The columns that play a part, each once."""
-        named = [getattr(self, part) for part in PARTS]
+        named = [*(getattr(self, part) for part in PARTS), self.captions]
         return tuple(dict.fromkeys([*(name for name in named if name), *(column for _, column in self.columns)]))
 
     def to_details(self) -> dict[str, Any]:

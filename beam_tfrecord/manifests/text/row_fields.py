@@ -18,20 +18,21 @@ STAGE = "manifest"
 
 
 class NoRow(str):
-    """Why a line is no row. image: its image cell, as far as it can be told in spite of that."""
+    """Why a line is no row. image: its image cell, as far as it can be told in spite of that. code: of the reject."""
 
     image: str
+    code: str
 
-    def __new__(cls, reason: str, image: str) -> NoRow:
+    def __new__(cls, reason: str, image: str, code: str = "bad_row") -> NoRow:
         made = super().__new__(cls, reason)
-        made.image = image
+        made.image, made.code = image, code
         return made
 
 
 def rejected(origin: str, code: str, message: str, uri: str = "", source_rows: int = 1) -> RejectedRow:
     """A row that cannot be one."""
     if isinstance(message, NoRow):
-        uri = uri or message.image
+        uri, code = uri or message.image, message.code
         message = str(message)  # what travels is a plain text
     return RejectedRow(Finding(origin, uri, STAGE, code, message), source_rows)
 
@@ -82,7 +83,9 @@ def canonical_fields(cells: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
     if roles.image is not None:
         cell = cells.get(roles.image)
         if isinstance(cell, InlineImage):
-            fields.update(image=cell.name, filename=cell.name, member=cell.member)
+            fields.update(image=cell.name, filename=cell.filename or cell.name, member=cell.member)
+            if cell.filename:  # which others may have as well
+                fields["id"] = cell.name
         else:
             image = _text(cell, roles.image)
             if not image or image.isspace():
@@ -96,8 +99,13 @@ def canonical_fields(cells: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
             fields["split"] = split
     if roles.id is not None:
         fields["id"] = _text(cells.get(roles.id), roles.id)
+    if roles.captions is not None:
+        fields["captions"] = [text for text in list_of(cells.get(roles.captions)) if not is_blank(text)]
     for part, column in roles.texts:
-        text = _text(cells.get(column), column)
+        if isinstance(cell := cells.get(column), InlineImage):
+            fields.update({part: cell.name, f"{part}_member": cell.member})
+            continue
+        text = _text(cell, column)
         if part == "mask":
             fields[part] = text if text.strip() else ""
         elif text:
@@ -105,6 +113,12 @@ def canonical_fields(cells: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
     if roles.columns:
         fields["columns"] = {name: cells.get(column) for name, column in roles.columns}
     return fields
+
+
+def list_of(cell: Any) -> list[Any]:
+    """The items of a cell that is a list; one item of any other."""
+    cell = plain(cell)
+    return list(cell) if isinstance(cell, list | tuple) else [cell]
 
 
 def _text(cell: Any, column: str) -> str:

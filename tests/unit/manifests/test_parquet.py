@@ -94,9 +94,9 @@ def test_a_table_without_images_is_fine_with_declared_columns(tmp_path: Path) ->
     assert rows_of(read(FORMAT, sample)) == [(f"{sample.uri}:1", {"columns": {"age": 1}})]
 
 
-def test_bytes_of_images_in_a_column_are_explained(tmp_path: Path) -> None:
-    sample = written(tmp_path, {"image": [{"bytes": b"x", "path": "a.jpg"}]})
-    with pytest.raises(ConfigError, match=r"'image' is a struct.*not the path"):
+def test_a_column_of_something_else_than_pictures_is_explained(tmp_path: Path) -> None:
+    sample = written(tmp_path, {"image": [{"data": b"x", "format": "jpg"}]})
+    with pytest.raises(ConfigError, match=r"'image' is a struct.*neither the path"):
         describe(FORMAT, sample)
 
 
