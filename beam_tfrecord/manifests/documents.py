@@ -132,10 +132,14 @@ class DocumentFormat(ManifestFormat):
 
 
 def _base_of(files: Files, uri: str) -> str:
-    """Where the pictures lie: below the folder of the document, or beside one called like those of labels."""
+    """Where the pictures lie: below the folder of the document, or beside one called like those of labels.
+
+    The document may lie in a folder of the latter: ``labels/det_20/det_train.json``.
+    """
     folder = parent(uri)
-    if name_of(folder).lower() in LABEL_FOLDERS and not _images_below(files, folder):
-        return parent(folder)
+    for labels in (folder, parent(folder)):
+        if name_of(labels).lower() in LABEL_FOLDERS and not _images_below(files, labels):
+            return parent(labels)
     return folder
 
 

@@ -93,6 +93,18 @@ class LabelFileFormat(ManifestFormat):
         Raises NotOfFormatError, and RowError for a damaged one.
         """
 
+    def beside_label(self, path: str) -> dict[str, str]:
+        """Further files of an image that may lie there, by canonical field. path: of its label file."""
+        return {}
+
+    def image_of(self, path: str) -> str:
+        """The image that the name of a label file tells, where the two are not called alike; else ''."""
+        return ""
+
+    def split_of(self, path: str) -> str:
+        """The split that the path of a label file tells, where the folders of the images do not; '' for none."""
+        return ""
+
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
         return bool(head) and self.annotates(head)
 
@@ -115,7 +127,7 @@ class LabelFileFormat(ManifestFormat):
         told = AccountBuilder()
         told.find(LABEL_FILES, len(labels))
         decided = []
-        if splits is not None and split is None:
+        if split is None and (splits is not None or any(map(self.split_of, labels))):
             decided.append(Decision("split", "the name of a folder", "each of these folders is called like a split"))
         return Source(
             uri,
@@ -140,7 +152,7 @@ class LabelFileFormat(ManifestFormat):
         Raises ManifestError when none has.
         """
         finder = ImageFinder(images)
-        count = sum(finder.own(_stem(path)) is not None for path in labels)
+        count = sum(finder.own(_stem(path), self.image_of(path)) is not None for path in labels)
         looked_at = 0
         for path in labels[:_LOOKED_AT] if not count else ():
             item, account = self._item(files, layout, finder, config.encoding, path)
@@ -190,7 +202,7 @@ class LabelFileFormat(ManifestFormat):
         self, files: Files, layout: _Layout, finder: ImageFinder, encoding: str, path: str
     ) -> tuple[Row | RejectedRow | None, Account]:
         """The row of a label file, None for one of another kind, and the account of it."""
-        uri, stem = files.join(layout.labels, path), _stem(path)
+        uri, stem, named = files.join(layout.labels, path), _stem(path), self.image_of(path)
         told = AccountBuilder()
         try:
             labelled = self.read(_read(files, uri), name_of(path), encoding)
@@ -198,7 +210,7 @@ class LabelFileFormat(ManifestFormat):
                 told.add(labelled.account)
                 raise labelled.problem
         except NotOfFormatError:
-            image = finder.own(stem) if self.claims else None
+            image = finder.own(stem, named) if self.claims else None
             if image is None:
                 told.name(LABEL_FILES, OF_ANOTHER_KIND, path)
                 return None, told.account()
@@ -207,21 +219,24 @@ class LabelFileFormat(ManifestFormat):
             return rejected(uri, "bad_annotation", message, image), told.account()
         except RowError as error:
             told.use(LABEL_FILES, "read")
-            return rejected(uri, error.code, error.message, finder.own(stem) or stem), told.account()
+            return rejected(uri, error.code, error.message, finder.own(stem, named) or stem), told.account()
         told.use(LABEL_FILES, "read")
         told.add(labelled.account)
         fields = dict(labelled.fields)
         try:
-            found = finder.find(labelled.stated, stem)
+            found = finder.find(labelled.stated or named, stem)
         except RowError as error:
             return rejected(uri, error.code, error.message, labelled.stated), told.account()
-        fields["image"] = found or _place_of(labelled.stated or f"{stem}.jpg", path, layout)
+        fields["image"] = found or _place_of(labelled.stated or named or f"{stem}.jpg", path, layout)
         if found is None and labelled.picture is not None:
             fields["member"] = Member(uri, ("imageData",), *labelled.picture, JSON_PICTURE)
         splits = Layout(**layout.splits) if layout.splits else None
-        split = split_in(splits, found if found is not None and layout.below else path)
+        split = self.split_of(path) or split_in(splits, found if found is not None and layout.below else path)
         if split:
             fields["split"] = split
+        for further, other in self.beside_label(path).items():
+            if files.is_file(files.join(layout.labels, other)):
+                fields[further] = files.join(layout.labels, other)
         return Row(uri, fields), told.account()
 
 

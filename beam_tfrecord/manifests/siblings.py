@@ -144,10 +144,13 @@ class ImageFinder:
                 return found
         return next((found for key in keys if (found := self._by_key.find(key))), None)
 
-    def own(self, own: str) -> str | None:
-        """Path of the image that is called like an annotation, None where that is none, or not one."""
+    def own(self, own: str, named: str = "") -> str | None:
+        """Path of the image that is called like an annotation, None where that is none, or not one.
+
+        named: the image that the name of the annotation tells, where the two are not called alike.
+        """
         try:
-            return self.find("", own)
+            return self.find(named, own)
         except RowError:
             return None
 

@@ -185,6 +185,27 @@ def shards(folder: Path) -> None:
                     tar.addfile(member, io.BytesIO(data))
 
 
+def city(folder: Path) -> None:
+    """Cityscapes with one picture."""
+    stem = "ulm_000000_000019"
+    polygon = [[20, 40], [140, 40], [140, 200], [20, 200]]
+    document = {"imgHeight": 240, "imgWidth": 320, "objects": [{"label": "cargroup", "polygon": polygon}]}
+    files = {
+        f"city/leftImg8bit/train/ulm/{stem}_leftImg8bit.png": png(still_life(["apple"], 1).image),
+        f"city/gtFine/train/ulm/{stem}_gtFine_polygons.json": as_json(document),
+        f"city/gtFine/train/ulm/{stem}_gtFine_labelIds.png": png(Image.new("L", (320, 240), 7)),
+    }
+    write_files(folder, files)
+
+
+def ade(folder: Path) -> None:
+    """ADE20K with one picture."""
+    one = {"id": 0, "name": "apple", "occluded": "no", "polygon": {"x": [20, 140, 140], "y": [40, 40, 200]}}
+    document = {"annotation": {"filename": "kitchen.jpg", "imsize": [240, 320, 3], "object": [one]}}
+    picture = jpeg(still_life(["apple"], 1).image)
+    write_files(folder, {"ADE/training/home/kitchen.jpg": picture, "ADE/training/home/kitchen.json": as_json(document)})
+
+
 def saved(folder: Path) -> None:
     """A DatasetDict of Hugging Face's datasets."""
     feature = hugging_face.classes("pear", "apple")
@@ -241,6 +262,8 @@ PLACES: dict[str, Callable[[Path], None]] = {
     "old": old_records,
     "shards": shards,
     "saved": saved,
+    "city": city,
+    "ADE": ade,
     "out": dataset("out"),
     "spring": season("spring", 100),
     "summer": season("summer", 200),

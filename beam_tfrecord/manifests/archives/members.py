@@ -11,6 +11,7 @@ zip, a plain tar or a folder serves better.
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 import threading
@@ -164,6 +165,8 @@ def unpacked_part(stream: Seekable, container: Member) -> Seekable:
         part = buffered(stream, container.offset + header.size, container.length)
         return Unpacker(part, _ENTRY_COMPRESSIONS[header.method])
     if container.method == PARQUET_COLUMN:
+        if isinstance(stream, Unpacker):  # which knows no way back from its end
+            stream = io.BytesIO(stream.read())
         return unpacked_column(cast(BinaryIO, stream), container.offset, container.path[-1])
     part = buffered(stream, container.offset, container.length)
     return Unpacker(part, "" if container.method == "stored" else container.method)
@@ -248,7 +251,7 @@ class UnpackedArchives:
                 place = self._copy(packed, container)
         else:
             outer = self._unpack(reader, container.container)
-            place = self._copy(buffered(_Unpacked(self, outer)), container)
+            place = self._copy(buffered(_Unpacked(self, outer), 0, outer.length), container)
         self._places[container] = place
         return place
 

@@ -21,6 +21,7 @@ from beam_tfrecord.manifests.text.uri_text import name_of, scheme_of, with_slash
 from beam_tfrecord.options.config import ManifestConfig
 
 _ROWS_TRIED = 5
+_IMAGES_IN = "images_in"  # among the details of a source: the folder of the first image that it names
 _MOST_FOLDERS = 50  # that are tried as the place of the images of a manifest
 
 
@@ -60,7 +61,7 @@ def _of_splits(folder: str, found: Mapping[str, Source], split: str | None) -> S
     if _are_different(by_folder):
         return join_sources(folder, dict(zip(by_folder, found.values(), strict=True)), split, "the names of folders")
     by_name = [_one_split(re.findall("[a-z]+", name_of(path).lower())) for path in found]
-    if _are_different(by_name) and len({source.base for source in found.values()}) == len(found):
+    if _are_different(by_name) and len({source.details[_IMAGES_IN] for source in found.values()}) == len(found):
         return join_sources(folder, dict(zip(by_name, found.values(), strict=True)), split, "the names of the files")
     named = zip(by_name if _are_different(by_name) else [""] * len(found), found.values(), strict=True)
     inputs = [f"--input {name}{'=' * bool(name)}{source.uri}" for name, source in named]
@@ -107,7 +108,7 @@ def _try_manifest(
     images = [str(item.fields["image"]) for item in items if isinstance(item, Row) and item.fields.get("image")]
     found = f"manifest {path} in the folder {folder}"
     if any(scheme_of(image) or _is_there(files, source.base, image) for image in images):
-        return dataclasses.replace(source, details={**source.details, "found": found})
+        return _found(source, found, images[0])
     if config.images is not None or not images:
         return None
     below_it = sorted(_with_those_above(image_folders), key=lambda below: (below.count("/"), below))[:_MOST_FOLDERS]
@@ -118,7 +119,13 @@ def _try_manifest(
     (base,) = fitting
     source = manifest.describe(files, uri, split, dataclasses.replace(config, images=base))
     told = Decision("images", base, "the first images that the manifest names lie there")
-    return dataclasses.replace(source, details={**source.details, "found": found}, decisions=(told, *source.decisions))
+    return _found(dataclasses.replace(source, decisions=(told, *source.decisions)), found, images[0])
+
+
+def _found(source: Source, found: str, image: str) -> Source:
+    """The source with what was found of it. image: the first that it names."""
+    folder = with_slash(source.base) + image.replace("\\", "/").rpartition("/")[0]
+    return dataclasses.replace(source, details={**source.details, "found": found, _IMAGES_IN: folder})
 
 
 def _with_those_above(folders: Collection[str]) -> set[str]:

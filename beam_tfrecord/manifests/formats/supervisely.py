@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import base64
 import io
-import math
 import re
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from beam_tfrecord.annotations.cells import real_number, shown
+from beam_tfrecord.annotations.cells import shown
 from beam_tfrecord.annotations.polygons import draw_polygons
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.label_files import LabelFileFormat, Labelled, NotOfFormatError, json_of
 from beam_tfrecord.manifests.outlines import hull, rle_of_patch, runs_of
 from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, size_of
+from beam_tfrecord.manifests.rings import ring
 from beam_tfrecord.manifests.text.members import Members
 
 if TYPE_CHECKING:
@@ -105,34 +105,17 @@ def _add(one: Members, size: tuple[int, int] | None, labels: PictureLabels, name
     labels.store(box)
 
 
-def _ring(given: Any, where: str) -> list[float]:
-    if not isinstance(given, list):
-        raise RowError("bad_annotation", f"{where} is {shown(given)}, not a list of points")
-    numbers = []
-    for place, point in enumerate(given):
-        try:
-            if not isinstance(point, list) or len(point) != 2:
-                raise ValueError("it is not [x, y]")
-            pair = [real_number(None if isinstance(number, bool) else number) for number in point]
-            if not all(map(math.isfinite, pair)):
-                raise ValueError("it is no place in a picture")
-        except (ValueError, TypeError) as error:
-            raise RowError("bad_annotation", f"{where}[{place}] is {shown(point)}: {error}") from None
-        numbers += pair
-    return numbers
-
-
 def _rings(one: Members) -> tuple[list[float], list[list[float]]]:
     points = one.object("points")
     if points is None:
         raise RowError("bad_annotation", f"{one.where} has no points")
-    exterior = _ring(points.raw("exterior"), points.path("exterior"))
+    exterior = ring(points.raw("exterior"), points.path("exterior"))
     if len(exterior) < 4:
         raise RowError("bad_annotation", f"{points.path('exterior')} has {len(exterior) // 2} points: complete it")
     inner = points.raw("interior") or []
     if not isinstance(inner, list):
         raise RowError("bad_annotation", f"{points.path('interior')} is {shown(inner)}, not a list of outlines")
-    return exterior, [_ring(ring, f"{points.path('interior')}[{place}]") for place, ring in enumerate(inner)]
+    return exterior, [ring(hole, f"{points.path('interior')}[{place}]") for place, hole in enumerate(inner)]
 
 
 def _nodes(one: Members) -> list[tuple[float, float]]:
@@ -143,7 +126,7 @@ def _nodes(one: Members) -> list[tuple[float, float]]:
     for key in nodes.value:
         node = nodes.object(key)
         if node is not None:
-            x, y = _ring([node.raw("loc")], node.path("loc"))
+            x, y = ring([node.raw("loc")], node.path("loc"))
             found.append((x, y))
     return found
 
@@ -169,7 +152,7 @@ def _bitmap(one: Members, size: tuple[int, int] | None) -> dict[str, Any]:
     bitmap = one.object("bitmap")
     if bitmap is None:
         raise RowError("bad_mask", f"{one.where} has no bitmap")
-    left, top = (int(number) for number in _ring([bitmap.raw("origin")], bitmap.path("origin")))
+    left, top = (int(number) for number in ring([bitmap.raw("origin")], bitmap.path("origin")))
     return rle_of_patch(_patch(bitmap), left, top, *_size(one, size))
 
 

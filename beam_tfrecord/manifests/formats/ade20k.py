@@ -1,0 +1,96 @@
+"""ADE20K as it is since 2021: ``x.jpg``, and ``x.json`` beside it (source: github.com/CSAILVision/ADE20K, the files of
+``dataset/`` and ``utils/utils_ade20k.py``).
+
+``annotation`` has ``imsize`` (height, width, channels), ``scene`` and a list ``object``, each with ``name``,
+``polygon`` (``x`` and ``y``), ``occluded`` ("yes" or "no") and ``parts.part_level``, 0 for what is no part of something
+else. Parts are left out, and counted with the object that they are of. ``x_seg.png`` has colours and is not read:
+SceneParsing, with masks of numbers, is a folder of images and ``annotations/``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from beam_tfrecord.errors import RowError
+from beam_tfrecord.manifests.label_files import LabelFileFormat, Labelled, NotOfFormatError, json_of
+from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, bad
+from beam_tfrecord.manifests.rings import outline
+from beam_tfrecord.manifests.split_names import is_split_folder
+from beam_tfrecord.manifests.text.members import Members
+
+_ANNOTATION = re.compile(rb'\{\s*"annotation"\s*:\s*\{')
+_OWN = re.compile(rb'"(?:imsize|name_ndx|hypernym)"\s*:')
+_OCCLUDED = {"yes": 1, "no": 0}
+
+
+class Ade20kFormat(LabelFileFormat):
+    """A tree of pictures, each with its JSON beside it."""
+
+    name = "ade20k"
+    beside = (".json",)
+
+    def annotates(self, head: bytes) -> bool:
+        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        return _ANNOTATION.match(start) is not None and _OWN.search(head) is not None
+
+    def read(self, data: bytes, name: str, encoding: str) -> Labelled:
+        document = json_of(data, name, encoding)
+        annotation = document.get("annotation") if isinstance(document, Mapping) else None
+        if not isinstance(annotation, Mapping) or "object" not in annotation:
+            raise NotOfFormatError
+        found = annotation["object"]
+        count = len(found) if isinstance(found, list) else 1  # a single one is no list, as Matlab writes it
+        try:
+            members = Members(
+                {**annotation, "object": found if isinstance(found, list) else [found]}, "annotation", "bad_annotation"
+            )
+            labels = _labels(members, name)
+            size = annotation.get("imsize")
+            stated = members.text("filename")
+        except RowError as error:
+            problem = RowError(error.code, f"{name}: {error.message}")
+            return Labelled({}, account=account_of_reject(count, name), problem=problem)
+        fields = labels.fields()
+        if isinstance(size, list) and len(size) >= 2 and all(isinstance(side, int) and side > 0 for side in size[:2]):
+            fields["size"] = (size[1], size[0])
+        return Labelled(fields, stated, None, labels.account(count))
+
+    def split_of(self, path: str) -> str:
+        """Folders of scenes lie between that of the split and the files."""
+        return next((folder.lower() for folder in path.split("/")[:-1] if is_split_folder(folder)), "")
+
+
+def _labels(annotation: Members, name: str) -> PictureLabels:
+    labels = PictureLabels(name)
+    objects = annotation.objects("object") or []
+    parts_of = {id(one): one.object("parts") for one in objects}
+    owners = Counter(str(parts.raw("ispartof")) for parts in parts_of.values() if parts is not None and _level(parts))
+    for one in objects:
+        parts = parts_of[id(one)]
+        if parts is not None and _level(parts):
+            labels.leave_out(one.where, "part of an object", f"{one.name('name')} is a part of something else")
+            continue
+        polygon = one.object("polygon")
+        if polygon is None:
+            raise bad(one.where, "has no polygon")
+        xs, ys = polygon.raw("x"), polygon.raw("y")
+        if not isinstance(xs, list) or not isinstance(ys, list) or len(xs) != len(ys):
+            raise bad(polygon.where, "has other than as many x as y")
+        box: dict[str, Any] = {"class": one.name("name"), "origin": f"{name}:{one.where}"}
+        points = [list(point) for point in zip(xs, ys, strict=True)]
+        box["polygons"] = [outline(points, polygon.where)]
+        occluded = one.raw("occluded")
+        if isinstance(occluded, str) and occluded in _OCCLUDED:
+            box["occluded"] = _OCCLUDED[occluded]
+        if owners[str(one.raw("id"))]:
+            box["parts"] = owners[str(one.raw("id"))]
+        labels.store(box)
+    return labels
+
+
+def _level(parts: Members) -> int:
+    level = parts.raw("part_level")
+    return level if isinstance(level, int) else int(level) if isinstance(level, str) and level.isdigit() else 0

@@ -1,0 +1,223 @@
+"""BDD100K and Scalabel (github.com/bdd100k/bdd100k, ``doc/source/format.rst``, and doc.scalabel.ai/format.html).
+
+A document is a list of frames, or an object with ``frames``: each with ``name``, ``attributes`` and ``labels``, which
+have a ``category`` and a ``box2d`` (x1, y1, x2, y2 in pixels, used as they stand), ``poly2d`` or ``rle``. The first
+release had a file for each picture, with ``objects`` in its one frame. In a ``poly2d`` the ``types`` of the vertices
+are L for a corner and C for the control points and the end of a cubic Bezier curve; one that is not ``closed`` is a
+line. Lanes and boxes in space have neither box nor mask. ``--label_column`` names an attribute of frames, such as
+``weather``, that is the label of the picture.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from beam_tfrecord.annotations.cells import shown, text_of
+from beam_tfrecord.core.account import Decision
+from beam_tfrecord.errors import RowError
+from beam_tfrecord.manifests.base import Files, Source
+from beam_tfrecord.manifests.box_cells import attributes_of
+from beam_tfrecord.manifests.documents import DocumentFormat, Picture
+from beam_tfrecord.manifests.label_files import LabelFileFormat, Labelled, NotOfFormatError, json_of
+from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, bad
+from beam_tfrecord.manifests.rings import outline, ring
+from beam_tfrecord.manifests.text.compression import open_unpacked
+from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_array, iterate_members
+from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.options.config import ManifestConfig
+
+_BOX = re.compile(rb'"box2d"\s*:\s*\{\s*"(?:x1|y1|x2|y2)"\s*:')
+_OUTLINE = re.compile(rb'"poly2d"\s*:\s*\[')
+_FRAME = re.compile(rb'"(?:timeofday|weather)"\s*:')
+_FRAMES, _LABELS, _OBJECTS = (re.compile(rb"\"%s\"\s*:\s*\[" % key) for key in (b"frames", b"labels", b"objects"))
+_NAMED = re.compile(rb'"name"\s*:\s*"')
+_SIDES = ("x1", "y1", "x2", "y2")
+_STEPS = 16  # sides that a curve becomes
+_CURVE, _CORNER = "C", "L"
+
+
+def _holds_labels(head: bytes) -> bool:
+    return _NAMED.search(head) is not None and (_BOX.search(head) is not None or _OUTLINE.search(head) is not None)
+
+
+class BddFormat(DocumentFormat):
+    """A list of frames."""
+
+    name = "bdd100k"
+    leads = True
+
+    def recognises(self, files: Files, uri: str, head: bytes) -> bool:
+        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        if start.startswith(b"[") and start[1:].lstrip().startswith(b"{"):
+            is_empty = _FRAME.search(head) is not None and _NAMED.search(head) is not None
+            return _OBJECTS.search(head) is None and (_holds_labels(head) or is_empty)
+        is_document = start.startswith(b"{") and _FRAMES.search(head) is not None and _LABELS.search(head) is not None
+        return is_document and _OBJECTS.search(head) is None and _holds_labels(head)
+
+    def look(self, files: Files, uri: str, config: ManifestConfig) -> tuple[dict[str, Any], tuple[Decision, ...]]:
+        asked = config.label_column
+        told = (Decision("label", f"the attribute {asked} of the frames", "--label_column"),) if asked else ()
+        return {"label": asked}, told
+
+    def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
+        with open_unpacked(files, source.uri) as stream:
+            is_list = _begins_list(stream.read(64))
+        with open_unpacked(files, source.uri) as stream:
+            for item in iterate_array(stream, source.uri) if is_list else iterate_members(stream, source.uri):
+                if is_list or (item.key == "frames" and item.place >= 0):
+                    yield _picture(item, "" if is_list else "frames", source.details["label"])
+
+
+def _begins_list(head: bytes) -> bool:
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+
+
+class BddFilesFormat(LabelFileFormat):
+    """A file for each picture, as in the first release."""
+
+    name = "bdd100k_files"
+    beside = (".json",)
+
+    def annotates(self, head: bytes) -> bool:
+        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        return start.startswith(b"{") and all(
+            pattern.search(head) is not None for pattern in (_NAMED, _FRAMES, _OBJECTS)
+        )
+
+    def read(self, data: bytes, name: str, encoding: str) -> Labelled:
+        document = json_of(data, name, encoding)
+        frames = document.get("frames") if isinstance(document, Mapping) else None
+        if not isinstance(frames, list) or "name" not in document:
+            raise NotOfFormatError
+        count = sum(
+            len(frame["objects"])
+            for frame in frames
+            if isinstance(frame, Mapping) and isinstance(frame.get("objects"), list)
+        )
+        try:
+            members = Members(document, "")
+            found = members.objects("frames") or []
+            if len(found) != 1:
+                raise bad("frames", f"has {len(found)} entries; a file of one picture has one")
+            labels = _labels(found[0].objects("objects") or [], name)
+            stated = members.text("name")
+        except RowError as error:
+            problem = RowError(error.code, f"{name}: {error.message}")
+            return Labelled({}, account=account_of_reject(count, name), problem=problem)
+        for box in labels.boxes:
+            box["origin"] = f"{name}:{box['origin']}"
+        return Labelled(labels.fields(), f"{stated}.jpg" if "." not in stated else stated, None, labels.account(count))
+
+
+def _picture(item: JsonItem, key: str, label: str | None) -> Picture:
+    where = f"{key}[{item.place}]"
+    stated, count = "", 0
+    try:
+        if item.repeated:
+            raise RowError("bad_row", f"{where} has the key {item.repeated!r} twice")
+        members = Members(item.value, where, "bad_row")
+        given = members.raw("labels")
+        count = len(given) if isinstance(given, list) else 0
+        video = members.text("videoName")
+        stated = "/".join(filter(None, (video, members.text("name"))))
+        labels = _labels([Members(one.value, one.where) for one in members.objects("labels") or []], "")
+        attributes = members.object("attributes")
+        for key in attributes.value if attributes is not None else ():
+            labels.attribute(str(key), is_stored=key == label, where=where)
+        if label is not None:
+            own = text_of(attributes.raw(label)) if attributes is not None else None
+            if not own:
+                raise RowError("missing_label", f"{where} has no attribute {label!r}")
+            labels.labels.append(own)
+    except RowError as error:
+        return Picture(where, stated, account=account_of_reject(count, where), problem=error)
+    return Picture(where, stated, labels.fields(), labels.account(count))
+
+
+def _labels(given: Sequence[Members], name: str) -> PictureLabels:
+    """The labels of a frame. name: of the file, for the account. Raises RowError."""
+    labels = PictureLabels(name)
+    for one in given:
+        box: dict[str, Any] = {"class": one.name("category"), "origin": one.where}
+        attributes = one.object("attributes")
+        own = {
+            str(key).casefold(): value for key, value in (attributes.value if attributes is not None else {}).items()
+        }
+        box.update({key: value for key, value in attributes_of(own).items() if isinstance(value, bool | int)})
+        for key in own:
+            labels.attribute(
+                key, is_stored=key in box or (key in ("crowd", "iscrowd") and "is_crowd" in box), where=one.where
+            )
+        if isinstance(one.raw("score"), float | int):
+            box["confidence"] = one.raw("score")
+        sides = one.object("box2d")
+        if sides is not None:
+            box["bbox"] = [sides.raw(side) for side in _SIDES]
+        if isinstance(one.raw("rle"), Mapping):
+            box["rle"] = one.raw("rle")
+        else:
+            box["polygons"] = _polygons(one)
+        if not box.get("polygons"):
+            box.pop("polygons", None)
+        if not any(key in box for key in ("bbox", "polygons", "rle")):
+            what = next((key for key in ("poly2d", "box3d") if one.raw(key) is not None), "label")
+            labels.leave_out(one.where, what, "it has neither a box nor a closed outline")
+        else:
+            labels.store(box)
+    return labels
+
+
+def _polygons(one: Members) -> list[list[float]]:
+    """The closed outlines of a label. Raises RowError."""
+    given = one.raw("poly2d")
+    if given is None:
+        return []
+    if not isinstance(given, list):
+        raise bad(one.path("poly2d"), f"is {shown(given)}, not a list of outlines")
+    if given and isinstance(given[0], list):  # the files of the first release: [x, y, type] for each vertex
+        where = one.path("poly2d")
+        if not all(
+            isinstance(vertex, list) and len(vertex) == 3 and vertex[2] in (_CORNER, _CURVE) for vertex in given
+        ):
+            raise bad(where, 'has a vertex that is not [x, y, "L"] or [x, y, "C"]')
+        if not one.name("category").startswith("area"):  # all others are lanes
+            return []
+        return [_flat([vertex[:2] for vertex in given], "".join(vertex[2] for vertex in given), where)]
+    found = []
+    for part in one.objects("poly2d") or ():
+        if part.raw("closed") is True:
+            types = part.text("types")
+            found.append(_flat(part.raw("vertices"), types, part.path("vertices")))
+    return found
+
+
+def _flat(vertices: Any, types: str, where: str) -> list[float]:
+    """The corners of an outline whose curves are drawn as lines. Raises RowError."""
+    numbers = ring(vertices, where)
+    points = list(zip(numbers[0::2], numbers[1::2], strict=True))
+    types = types or _CORNER * len(points)
+    if len(types) != len(points):
+        raise bad(where, f"has {len(points)} points, and types {types!r}")
+    found: list[tuple[float, float]] = []
+    place = 0
+    while place < len(points):
+        if types[place] == _CURVE:
+            if types[place : place + 3] != _CURVE * 3 or not found:
+                raise bad(where, f"has types {types!r}: a curve has two control points and its end, behind a corner")
+            found += _curve(found[-1], *points[place : place + 3])
+            place += 3
+        else:
+            found.append(points[place])
+            place += 1
+    return outline([list(point) for point in found], where)
+
+
+def _curve(*points: tuple[float, float]) -> Iterator[tuple[float, float]]:
+    """The points of a cubic Bezier curve behind its start."""
+    for step in range(1, _STEPS + 1):
+        part = step / _STEPS
+        weights = ((1 - part) ** 3, 3 * part * (1 - part) ** 2, 3 * part**2 * (1 - part), part**3)
+        x, y = (sum(weight * point[axis] for weight, point in zip(weights, points, strict=True)) for axis in (0, 1))
+        yield x, y

@@ -1,0 +1,217 @@
+"""Labelbox: an export as NDJSON, one data row a line (source: docs.labelbox.com/reference/label-export).
+
+``data_row`` with ``external_id`` and ``row_data`` (where the picture is), ``media_attributes`` with its size, and
+``projects``, each with ``labels`` of one or several people: ``annotations.objects`` have a ``bounding_box`` (left, top,
+width, height in pixels of the upright picture), a ``polygon``, a ``point``, a ``line`` or a ``mask`` behind an address;
+``annotations.classifications`` are the labels of the picture, by their ``radio_answer`` or ``checklist_answers``.
+Points and lines have neither box nor mask. Which of several labels counts is told with
+``--annotator``, by ``created_by``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from beam_tfrecord.core.account import ANNOTATIONS, AccountBuilder, Decision
+from beam_tfrecord.errors import ManifestError, RowError
+from beam_tfrecord.manifests.base import Files, Source
+from beam_tfrecord.manifests.documents import DocumentFormat, Picture
+from beam_tfrecord.manifests.filenames import is_image_name
+from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, size_of
+from beam_tfrecord.manifests.rings import outline
+from beam_tfrecord.manifests.text.json_values import decode_json
+from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
+from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.uri_text import name_of, scheme_of
+from beam_tfrecord.options.config import ManifestConfig
+
+_ROW = re.compile(r'^\s*\{.{0,400}?"data_row"\s*:\s*\{', re.DOTALL)
+_ARRAY = re.compile(r'^\s*\[\s*\{\s*"(?:data_row|ID|DataRow ID)"\s*:', re.DOTALL)
+_OF_ANOTHER = "of another person"
+_BOX, _POLYGON = "bounding_box", "polygon"
+_WITHOUT_AREA = {"point": "a point", "line": "a line"}
+_MASKS = ("mask", "composite_mask")
+
+
+class LabelboxFormat(DocumentFormat):
+    """An export of a project, or of several."""
+
+    name = "labelbox"
+
+    def recognises(self, files: Files, uri: str, head: bytes) -> bool:
+        text = decode_head(head) or ""
+        return (_ROW.match(text) is not None and "media_attributes" in text) or _ARRAY.match(text) is not None
+
+    def look(self, files: Files, uri: str, config: ManifestConfig) -> tuple[dict[str, Any], tuple[Decision, ...]]:
+        sample = look_at_text(files, uri, config.encoding)
+        if sample.text.lstrip().startswith("["):
+            raise ManifestError(
+                f"{uri} is one JSON array, as old exports of Labelbox are: export the project anew as NDJSON (v2)"
+            )
+        told = Decision("label of several", config.annotator, "--annotator")
+        return {"text": sample.form.to_details(), "annotator": config.annotator}, (told,)
+
+    def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
+        known = frozenset(map(name_of, names))
+        lines = TextLines(files, source.uri, TextForm(**source.details["text"]))
+        for number, line in enumerate(lines, start=1):
+            if lines.had_nul:
+                lines.had_nul = False
+                problem = RowError("bad_row", "the line holds NUL characters: the file is damaged at this place")
+                yield Picture(str(number), "", problem=problem)
+            elif line.strip():
+                yield _picture(line, str(number), source.details["annotator"], known)
+
+
+def _picture(line: str, where: str, annotator: str, known: frozenset[str]) -> Picture:
+    stated, count = "", 0
+    try:
+        try:
+            members = Members(decode_json(line), "", "bad_row")
+        except ValueError as error:
+            raise RowError("bad_row", f"the line is no JSON: {error}") from None
+        stated = _image_of(members, known)
+        found = _found_labels(members)
+        count = sum(map(_count, found))
+        chosen = _choose(found, annotator, where)
+        labels = PictureLabels()
+        for one in chosen:
+            _add(one, labels, where)
+        if len(found) > len(chosen):
+            by = ", ".join(map(_by, found))
+            labels.note(
+                where, f"there are labels by {by}; {'that of ' + _by(chosen[0]) if chosen else 'none'} is taken"
+            )
+        media = members.object("media_attributes")
+        size = size_of(media, "width", "height") if media is not None else None
+    except RowError as error:
+        return Picture(where, stated, account=account_of_reject(count, where), problem=error)
+    fields = labels.fields(with_boxes=not labels.labels) | {"frame": "upright"}
+    if size is not None:
+        fields["size"] = size
+    used = sum(map(_count, chosen))
+    told = AccountBuilder()
+    told.add(labels.account(used))
+    if count > used:
+        told.find(ANNOTATIONS, count - used)
+        told.name(ANNOTATIONS, _OF_ANOTHER, where, count - used)
+    return Picture(where, stated, fields, told.account())
+
+
+def _image_of(row: Members, known: frozenset[str]) -> str:
+    """The picture: by its name where it lies there, else by its address. Raises RowError."""
+    data = row.object("data_row")
+    if data is None:
+        raise RowError("bad_row", "the line has no data_row")
+    named = [data.text(key) for key in ("external_id", "global_key", "row_data")]
+    bare = [name.partition("?")[0] if scheme_of(name) else name for name in named]  # without the signature
+    there = next((name for name in bare if name_of(name) in known), "")
+    return there or next(
+        (name for name, own in zip(named, bare, strict=True) if is_image_name(own)), named[2] or named[0]
+    )
+
+
+def _found_labels(row: Members) -> list[Members]:
+    projects = row.object("projects")
+    found = []
+    for key in projects.value if projects is not None else ():
+        project = projects.object(key) if projects is not None else None
+        found += (project.objects("labels") if project is not None else None) or []
+    return found
+
+
+def _count(label: Members) -> int:
+    """How many annotations a label has."""
+    annotations = label.value.get("annotations")
+    lists = [annotations.get(key) for key in ("objects", "classifications")] if isinstance(annotations, dict) else []
+    return sum(len(one) for one in lists if isinstance(one, list))
+
+
+def _by(label: Members) -> str:
+    details = label.object("label_details")
+    return (details.name("created_by") if details is not None else "") or f"label {label.name('id')}"
+
+
+def _at(label: Members) -> str:
+    details = label.object("label_details")
+    return str((details.raw("updated_at") or details.raw("created_at") or "") if details is not None else "")
+
+
+def _is_truth(label: Members) -> bool:
+    performance = label.object("performance_details")
+    details = label.object("label_details")
+    return any(
+        part is not None and part.raw(key) is True
+        for part, key in ((performance, "benchmark_reference_label"), (details, "is_benchmark_reference"))
+    )
+
+
+def _choose(labels: Sequence[Members], rule: str, where: str) -> list[Members]:
+    """The labels that count."""
+    latest = sorted(labels, key=_at)
+    if rule == "all" or len(labels) < 2:
+        return list(labels)
+    if rule == "first":
+        return latest[:1]
+    if rule in ("latest", "auto"):
+        truths = [one for one in latest if _is_truth(one)] if rule == "auto" else []
+        return (truths or latest)[-1:]
+    return [one for one in latest if _by(one) == rule][-1:]
+
+
+def _add(label: Members, labels: PictureLabels, where: str) -> None:
+    annotations = label.object("annotations")
+    if annotations is None:
+        return
+    for one in annotations.objects("objects") or ():
+        _add_object(one, labels, where)
+    for one in annotations.objects("classifications") or ():
+        _add_class(one, labels)
+
+
+def _add_object(one: Members, labels: PictureLabels, where: str) -> None:
+    box: dict[str, Any] = {"class": one.name("name"), "origin": f"{where}:{one.where}"}
+    for further in one.objects("classifications") or ():
+        labels.attribute(further.name("name"), is_stored=False, where=f"{where}:{one.where}")
+    sides = one.object(_BOX)
+    if sides is not None:
+        box["bbox_xywh"] = [sides.raw(side) for side in ("left", "top", "width", "height")]
+    if one.raw(_POLYGON) is not None:
+        box["polygons"] = [outline(one.raw(_POLYGON), one.path(_POLYGON))]
+    if len(box) > 2:
+        labels.store(box)
+        return
+    kind = next((key for key in (*_WITHOUT_AREA, *_MASKS) if one.raw(key) is not None), "object")
+    if kind in _MASKS:
+        why = "its mask lies behind an address of Labelbox, and is not fetched: export polygons or boxes"
+    else:
+        why = f"{_WITHOUT_AREA.get(kind, 'it')} has neither a box nor a mask"
+    labels.leave_out(f"{where}:{one.where}", kind, why)
+
+
+def _add_class(one: Members, labels: PictureLabels) -> None:
+    """The answers of a question. Raises RowError."""
+    radio = one.object("radio_answer") or one.object("answer")
+    several = one.objects("checklist_answers") or one.objects("answers")
+    text = one.object("text_answer")
+    if radio is not None:
+        names = [_answer(radio)]
+    elif several is not None:
+        names = [_answer(answer) for answer in several]
+    elif text is not None:
+        labels.leave_out(one.where, "text answer", "a text is no label: rename it to a choice, or keep it elsewhere")
+        return
+    else:
+        labels.leave_out(one.where, "classification", "it has no answer that is known")
+        return
+    labels.labels += names
+    labels.use("label")
+
+
+def _answer(answer: Members) -> str:
+    name = answer.name("name") or answer.name("value")
+    if not name:
+        raise RowError("missing_label", f"{answer.where} has no name")
+    return name
