@@ -8,7 +8,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 ROOT = Path(__file__).resolve().parent
-BEAM = ">=2.74,<3"  # the first that allows google-cloud-storage 3
+BEAM = ">=2.74,<3"
 
 
 def version() -> str:
@@ -28,9 +28,9 @@ def description() -> str:
 
 REQUIRED = [
     f"apache-beam[gcp]{BEAM}",
+    "certifi>=2024.7.4",
     "google-api-core>=2,<3",
     "google-auth>=2,<3",
-    "google-cloud-storage>=3,<4",
     "google-crc32c>=1.7,<2",
     "grpcio>=1.59,<2",
     "jinja2>=3.1,<4",
@@ -38,6 +38,7 @@ REQUIRED = [
     "numpy>=1.26,<3",
     "pillow>=11.3,<13",
     "protobuf>=4.25,<8",
+    "pycurl>=7.48,<8",
     "pyyaml>=6,<7",
     "requests>=2.32,<3",
     "simplejpeg>=1.8,<2",

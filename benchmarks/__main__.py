@@ -21,6 +21,7 @@ from benchmarks.latency import measure_latency
 from benchmarks.process import Measured, measure
 from benchmarks.quality import resize_quality
 from benchmarks.scaling import measure_growth, measure_memory, measure_rows
+from benchmarks.stores import measure_stores
 from benchmarks.whole_run import run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,7 +31,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = [*(case.name for case in SPEED), "P6", "P7", "latency", "growth"]
+    names = [*(case.name for case in SPEED), "P6", "P7", "latency", "R1", "R2", "R3", "growth"]
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="which measurements (default: all)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the data, three runs: minutes become one")
     parser.add_argument("--repeat", type=int, default=0, help="timed runs of each program (default: 5; quick: 3)")
@@ -55,6 +56,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
             found["P7"] = measure_rows(chosen.data, place, quick=chosen.quick)
         if "latency" in chosen.only:
             found["latency"] = measure_latency(chosen.data, place)
+        if stores := {"R1", "R2", "R3"}.intersection(chosen.only):
+            found |= measure_stores(chosen.data, place, stores, repeat)
         if "growth" in chosen.only and not chosen.quick:
             found["growth"] = measure_growth(chosen.data, place, many=chosen.many)
     if chosen.json:

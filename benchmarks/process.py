@@ -7,7 +7,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,16 +31,24 @@ class ProcessFailedError(RuntimeError):
     """A measured program ended with an error: its numbers would mean nothing."""
 
 
-def measure(command: Sequence[str], cwd: Path, *, watched: bool = True) -> Measured:
+def measure(
+    command: Sequence[str], cwd: Path, *, watched: bool = True, environment: Mapping[str, str] | None = None
+) -> Measured:
     """Run a command to its end. Raises ProcessFailedError when it fails.
 
-    watched: for its memory, which takes time from it.
+    watched: for its memory, which takes time from it. environment: variables in addition.
     """
-    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "PYTHONPATH": str(cwd)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling anew at each start is nobody's everyday
+    variables = {
+        **os.environ,
+        **(environment or {}),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "PYTHONPATH": str(cwd),
+    }
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling anew at each start is nobody's everyday
     started = time.perf_counter()
     with subprocess.Popen(
-        command, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        command, cwd=cwd, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True,
     ) as process:  # fmt: skip
         watcher = _MemoryWatcher(process.pid)

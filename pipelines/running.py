@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from apache_beam.runners.runner import PipelineResult
 
 
+OWN_SCHEMES = ("", "file", "gs", "s3", "http", "https")  # of stores that need none of Beam's file systems
+
+
 def load_beam(beam_flags: Sequence[str], places: Iterable[str]) -> PipelineOptions:
-    """Beam's options, and Beam itself: without what it loads in case, for a job of this process on local places.
+    """Beam's options, and Beam itself: without what it loads in case, for a job of this process.
 
     Importing Beam takes longer than anything before it, so a command does this as late as it can, and before it imports
     a transform.
     """
-    if not beam_flags and all(scheme_of(place) in ("", "file") for place in places):
+    if not beam_flags and all(scheme_of(place) in OWN_SCHEMES for place in places):
         import_beam_lean()
     from beam_tfrecord.transforms import running
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from google.api_core.exceptions import GoogleAPICallError
 from google.auth.exceptions import GoogleAuthError, TransportError
-from google.cloud.storage.exceptions import DataCorruption, InvalidResponse
 
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.storage.faults import ChangedFileError, MissingFileError, TransientError, UnreadableFileError
+from beam_tfrecord.storage.fetch import FetchError
 from beam_tfrecord.storage.gcs_login import LOGIN_HINT, Login
 from beam_tfrecord.storage.web_faults import (
     MISSING_STATUS,
-    NETWORK_ERRORS,
     REFUSED_STATUS,
     TRANSIENT_STATUS,
-    is_permanent,
     network_reason,
     transient_status,
 )
@@ -31,28 +28,19 @@ def gcs_faults(login: Login, bucket: str, name: str | None = None) -> Iterator[N
     place = f"gs://{bucket}/{name or ''}"
     try:
         yield
-    except (MissingFileError, UnreadableFileError):
-        raise
-    except (GoogleAPICallError, InvalidResponse) as error:
-        _raise_for_error(error, login, bucket, name)
-    except DataCorruption:
-        raise TransientError("the bytes that came do not fit their checksum") from None
-    except TransportError as error:
-        raise TransientError(f"the login server cannot be reached ({network_reason(error)})") from None
-    except GoogleAuthError:
-        if login.is_anonymous:
-            raise StorageError(f"gs://{bucket}: {_refusal(login, bucket, '')}") from None
-        raise StorageError(f"{place}: the Google Cloud credentials are not accepted any more; {LOGIN_HINT}") from None
-    except NETWORK_ERRORS as error:
-        reason = network_reason(error)
-        if is_permanent(error):
-            raise StorageError(f"{place}: {reason}") from None
+    except FetchError as error:
+        if error.is_permanent:
+            raise StorageError(f"{place}: {error.reason}") from None
         if login.is_anonymous and not os.environ.get("STORAGE_EMULATOR_HOST"):
             raise StorageError(
                 f"{place}: there are no Google Cloud credentials, and without them the server cannot be used "
-                f"({reason}); {LOGIN_HINT}"
+                f"({error.reason}); {LOGIN_HINT}"
             ) from None
-        raise TransientError(reason) from None
+        raise TransientError(error.reason) from None
+    except TransportError as error:
+        raise TransientError(f"the login server cannot be reached ({network_reason(error)})") from None
+    except GoogleAuthError:
+        raise StorageError(f"{place}: the Google Cloud credentials are not accepted any more; {LOGIN_HINT}") from None
 
 
 def raise_for_answer(
@@ -62,6 +50,8 @@ def raise_for_answer(
     place = f"gs://{bucket}/{name or ''}"
     if status in TRANSIENT_STATUS or "rateLimitExceeded" in text or "RateLimitExceeded" in text:
         raise transient_status(status, retry_after)
+    if status == 400 and "crc32c" in text.lower():
+        raise TransientError("the bytes that arrived do not fit their checksum")
     if status in MISSING_STATUS:
         if name is None:
             raise StorageError(f"{place}: the bucket {bucket!r} does not exist")
@@ -72,14 +62,6 @@ def raise_for_answer(
     if status in REFUSED_STATUS or (status == 400 and "requester pays" in text.lower()):
         raise StorageError(f"gs://{bucket}: {_refusal(login, bucket, text)}")
     raise UnreadableFileError(f"{place}: the server answered HTTP {status}")
-
-
-def _raise_for_error(error: Any, login: Login, bucket: str, name: str | None) -> NoReturn:
-    response = getattr(error, "response", None)
-    status = int(getattr(error, "code", None) or getattr(response, "status_code", 0) or 0)
-    headers = getattr(response, "headers", None) or {}
-    text = f"{error} {getattr(response, 'text', '')}"
-    raise_for_answer(status, text, headers.get("Retry-After"), login, bucket, name)
 
 
 def _refusal(login: Login, bucket: str, text: str) -> str:

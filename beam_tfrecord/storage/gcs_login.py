@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-from urllib3 import PoolManager
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from beam_tfrecord.errors import StorageError
-from beam_tfrecord.storage.web_faults import pool_for
+from beam_tfrecord.storage.fetch import Answer, Fetcher
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
@@ -75,58 +73,65 @@ def _probing_request(request: Any) -> Any:
     return send
 
 
-def connect(connections: int, emulator: str) -> Login:
+def connect(emulator: str) -> Login:
     """Everything that is needed to talk to Cloud Storage, made without a request to it.
 
     emulator: address of a server to use in its place, as in STORAGE_EMULATOR_HOST; it gets no credentials.
     """
-    from google.auth.credentials import AnonymousCredentials
+    if emulator:
+        endpoint = (emulator if "://" in emulator else f"http://{emulator}").rstrip("/")
+        return Login(Fetcher(), endpoint, None, None, "")
     from google.auth.exceptions import GoogleAuthError
-    from google.auth.transport.requests import AuthorizedSession, Request
-    from google.cloud.storage import Client
-    from requests.adapters import HTTPAdapter
+    from google.auth.transport.requests import Request
 
     try:
-        credentials: Any = None if emulator else find_credentials()
+        credentials = find_credentials()
     except GoogleAuthError as error:
         raise StorageError(f"the Google Cloud credentials cannot be used: {error}; {LOGIN_HINT}") from None
-    is_anonymous = credentials is None
-    if is_anonymous:
-        credentials = AnonymousCredentials()  # type: ignore[no-untyped-call]
-    session = AuthorizedSession(credentials)  # type: ignore[no-untyped-call]
-    for scheme in ("https://", "http://"):
-        session.mount(scheme, HTTPAdapter(pool_connections=4, pool_maxsize=connections, max_retries=0))
-    client = Client(project=None, credentials=credentials, _http=session)
-    endpoint = client.api_endpoint.rstrip("/")
+    universe = getattr(credentials, "universe_domain", None) or "googleapis.com"
+    endpoint = os.environ.get("API_ENDPOINT_OVERRIDE") or f"https://storage.{universe}"
     account = str(getattr(credentials, "service_account_email", "") or "")
-    pool = pool_for(endpoint, connections)
-    return Login(client, pool, endpoint, credentials, Request(), is_anonymous, account if "@" in account else "")
+    return Login(Fetcher(), endpoint.rstrip("/"), credentials, Request(), account if "@" in account else "")
 
 
 @dataclass(frozen=True)
 class Login:
-    """A client, a plain connection pool to the same server, and the identity that both use.
+    """The way to the server, and the identity that is used there.
 
-    client: google.cloud.storage.Client. endpoint: scheme and host of the server. account: e-mail address, '' when it is
-    not known.
+    endpoint: scheme and host of the server. credentials: None for nobody. account: e-mail address, '' when it is not
+    known.
     """
 
-    client: Any
-    pool: PoolManager
+    fetcher: Fetcher
     endpoint: str
     credentials: Any
     auth_request: Any
-    is_anonymous: bool
     account: str
 
-    def signed(self, method: str, url: str, headers: dict[str, str]) -> dict[str, str]:
-        """The headers of a request with the credentials added; these are renewed when they are about to expire."""
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether requests go without credentials."""
+        return self.credentials is None
+
+    def send(
+        self, method: str, path: str, headers: dict[str, str], body: BinaryIO | None = None, **more: Any
+    ) -> Answer:
+        """One request, and another with new credentials when those were taken back before their time.
+
+        These are renewed when they are about to expire. more: see :meth:`Fetcher.send`.
+        """
+        url = self.endpoint + path
+        answer = self.fetcher.send(url, self._signed(method, url, headers), method=method, body=body, **more)
+        if answer.status == 401 and not self.is_anonymous:
+            self.credentials.refresh(self.auth_request)
+            if body is not None:
+                body.seek(0)
+            answer = self.fetcher.send(url, self._signed(method, url, headers), method=method, body=body, **more)
+        return answer
+
+    def _signed(self, method: str, url: str, headers: dict[str, str]) -> dict[str, str]:
+        if self.is_anonymous:
+            return headers
         headers = dict(headers)
         self.credentials.before_request(self.auth_request, method, url, headers)
         return headers
-
-    def renew(self) -> bool:
-        """Renew the credentials now; False when there are none."""
-        if not self.is_anonymous:
-            self.credentials.refresh(self.auth_request)
-        return not self.is_anonymous

@@ -61,7 +61,16 @@ class RetryPolicy:
 
         shown: name of the file for messages. on_retry: called before each wait. Raises UnreadableFileError in the end.
         """
-        import tenacity  # slow to import, and of no use where only local files are read and written
+        try:
+            return attempt()
+        except TransientError as error:
+            failed = [error]  # which the machinery below, slow to import and slow itself, begins with
+        import tenacity
+
+        def attempt_again() -> Result:
+            if failed:
+                raise failed.pop()
+            return attempt()
 
         backoff = tenacity.wait_random_exponential(multiplier=self.first_wait, max=self.longest_wait)
 
@@ -78,7 +87,7 @@ class RetryPolicy:
             reraise=True,
         )
         try:
-            return retrying(attempt)
+            return retrying(attempt_again)
         except TransientError as error:
             tries = retrying.statistics.get("attempt_number", 1)
             raise UnreadableFileError(

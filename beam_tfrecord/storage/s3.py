@@ -1,5 +1,8 @@
 """Objects of Amazon S3 and of stores that speak its protocol, with one request per image.
 
+boto3 finds the credentials, the region and the address, and signs; bytes are read by the fetcher of this package, and
+everything else is done by boto3.
+
 The endpoint, region and keys are those of Beam's own S3 options (``--s3_endpoint_url`` and so on), else whatever boto3
 finds (environment, ``~/.aws``, the role of the machine). Beam's file system for ``s3://`` is not used itself: it makes
 a new client for each file, which takes longer than reading an image.
@@ -7,35 +10,45 @@ a new client for each file, which takes longer than reading an image.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
-from collections.abc import Iterator, Sequence
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
+
+import google_crc32c
 
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.manifests.base import FileInfo
 from beam_tfrecord.storage.beam_plugins import s3_options
 from beam_tfrecord.storage.clients import shared_client
 from beam_tfrecord.storage.faults import ChangedFileError, MissingFileError, TransientError, UnreadableFileError
+from beam_tfrecord.storage.fetch import CONNECT_SECONDS, SILENT_SECONDS, Answer, Fetcher, FetchError, Limit
 from beam_tfrecord.storage.objects import LimitedBuffer, ObjectInfo, ObjectStore, Page
-from beam_tfrecord.storage.web_faults import (
-    CONNECT_TIMEOUT,
-    NETWORK_ERRORS,
-    READ_TIMEOUT,
-    TRANSIENT_STATUS,
-    network_reason,
-    transient_status,
-)
+from beam_tfrecord.storage.web_faults import TRANSIENT_STATUS, network_reason, transient_status
 
 try:
     import boto3
+    import botocore.session
     from boto3.s3.transfer import TransferConfig
     from botocore import exceptions as boto_errors
     from botocore.config import Config
+    from urllib3.exceptions import HTTPError
 except ModuleNotFoundError as error:
     raise StorageError(f"s3:// needs the package {error.name}: pip install 'beam_tfrecord[aws]'") from None
 
+_CODE = re.compile(rb"<Code>([A-Za-z0-9]+)</Code>")
+_ELSEWHERE_STATUS = frozenset({301, 307, 400})  # of a bucket in another region
+_CHECKSUMS: dict[str, Callable[[bytes], bytes]] = {
+    "crc32": lambda data: zlib.crc32(data).to_bytes(4, "big"),
+    "crc32c": lambda data: google_crc32c.value(data).to_bytes(4, "big"),
+    "sha1": lambda data: hashlib.sha1(data, usedforsecurity=False).digest(),
+    "sha256": lambda data: hashlib.sha256(data).digest(),
+}
 _READ_CHUNK = 1024 * 1024
 _DELETES_PER_REQUEST = 1000  # the most that DeleteObjects takes
 _LARGEST_PUT = 1024 * 1024 * 1024  # larger objects go in parts; S3 itself takes up to 5 GiB at once
@@ -62,26 +75,58 @@ class S3Store(ObjectStore):
     """``s3://bucket/key``; the key is everything behind the bucket's ``/``, character by character."""
 
     def _get(self, bucket: str, name: str, max_bytes: int | None) -> bytes:
-        buffer = LimitedBuffer(f"s3://{bucket}/{name}", max_bytes)
-        with self._faults(bucket, name):
-            body = self._client.get_object(Bucket=bucket, Key=name)["Body"]
-            with body:
-                for chunk in body.iter_chunks(_READ_CHUNK):
-                    buffer.write(chunk)
-        return buffer.getvalue()
+        limit = None if max_bytes is None else Limit(max_bytes, f"s3://{bucket}/{name}")
+        answer = self._fetch(bucket, name, {"ChecksumMode": "ENABLED"}, {"x-amz-checksum-mode": "ENABLED"}, limit)
+        if answer is None:
+            buffer = LimitedBuffer(f"s3://{bucket}/{name}", max_bytes)
+            with self._faults(bucket, name):
+                body = self._client.get_object(Bucket=bucket, Key=name)["Body"]
+                with body:
+                    for chunk in body.iter_chunks(_READ_CHUNK):
+                        buffer.write(chunk)
+            return buffer.getvalue()
+        for kind, checksum in _CHECKSUMS.items():
+            stated = answer.headers.get(f"x-amz-checksum-{kind}", "-").partition(",")[0]
+            if "-" not in stated and base64.b64decode(stated) != checksum(answer.body):  # with a "-": of its parts
+                raise TransientError("the bytes that came do not fit their checksum")
+        return answer.body
 
     def _get_range(self, bucket: str, name: str, start: int, length: int, version: str | None) -> bytes:
-        condition = {"IfMatch": version} if version else {}
-        with self._faults(bucket, name):
-            try:
-                span = f"bytes={start}-{start + length - 1}"
-                body = self._client.get_object(Bucket=bucket, Key=name, Range=span, **condition)["Body"]
-            except boto_errors.ClientError as error:
-                if _status(error) == 416:
-                    return b""
-                raise
-            with body:
+        headers = {"Range": f"bytes={start}-{start + length - 1}", **({"If-Match": version} if version else {})}
+        answer = self._fetch(bucket, name, {}, headers, good=(200, 206, 416))
+        if answer is None:
+            asked = {name.replace("-", ""): value for name, value in headers.items()}
+            with self._faults(bucket, name), self._client.get_object(Bucket=bucket, Key=name, **asked)["Body"] as body:
                 return body.read()  # type: ignore[no-any-return]
+        if answer.status == 416:  # nothing lies there
+            return b""
+        return answer.body if answer.status == 206 else answer.body[start : start + length]
+
+    def _fetch(
+        self,
+        bucket: str,
+        name: str,
+        signed: dict[str, str],
+        headers: dict[str, str],
+        limit: Limit | None = None,
+        good: tuple[int, ...] = (200,),
+    ) -> Answer | None:
+        """The answer to a GET whose URL boto3 signed, at a fifth of the processor time that boto3 takes for it.
+
+        signed: parameters of the signature; the headers that they stand for must be sent. None: boto3 must ask, because
+        the bucket lies in another region, which boto3 knows from then on.
+        """
+        with self._faults(bucket, name):
+            url = self._client.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": name, **signed})
+            answer = self._way.fetcher.send(url, headers, limit=limit)
+            if answer.status in good:
+                return answer
+            if answer.status in _ELSEWHERE_STATUS:
+                return None
+            code = _CODE.search(answer.body)
+            told = {"HTTPStatusCode": answer.status, "HTTPHeaders": answer.headers}
+            about = {"Code": code[1].decode() if code else str(answer.status)}
+            raise boto_errors.ClientError({"Error": about, "ResponseMetadata": told}, "GetObject")
 
     def _stat(self, bucket: str, name: str) -> ObjectInfo:
         with self._faults(bucket, name):
@@ -135,8 +180,12 @@ class S3Store(ObjectStore):
                 if failed.get("Code") not in _MISSING_CODES:
                     raise StorageError(f"s3://{bucket}/{failed.get('Key')}: cannot be deleted ({failed.get('Code')})")
 
-    @cached_property
+    @property
     def _client(self) -> Any:
+        return self._way.client
+
+    @cached_property
+    def _way(self) -> _Way:
         settings = s3_options()
         connections = self.options.connections
         environment = sorted(item for item in os.environ.items() if item[0].startswith("AWS_"))
@@ -161,7 +210,11 @@ class S3Store(ObjectStore):
             raise StorageError(f"{place}: {error}") from None
         except boto_errors.SSLError:
             raise StorageError(f"{place}: the certificate of the server is not trusted") from None
-        except (boto_errors.BotoCoreError, *NETWORK_ERRORS) as error:
+        except FetchError as error:
+            if error.is_permanent:
+                raise StorageError(f"{place}: {error.reason}") from None
+            raise TransientError(error.reason) from None
+        except (boto_errors.BotoCoreError, HTTPError, ConnectionError, TimeoutError) as error:
             raise TransientError(network_reason(error)) from None
 
 
@@ -194,17 +247,33 @@ def _status(error: Any) -> int:
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") or 0)
 
 
-def _connect(connections: int, settings: dict[str, Any]) -> Any:
+class _Way(NamedTuple):
+    """client: boto3's. fetcher: for the URLs that it signs, with the same trust."""
+
+    client: Any
+    fetcher: Fetcher
+
+
+def _connect(connections: int, settings: dict[str, Any]) -> _Way:
     config = Config(
         max_pool_connections=connections,
-        connect_timeout=CONNECT_TIMEOUT,
-        read_timeout=READ_TIMEOUT,
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=SILENT_SECONDS,
         retries={"total_max_attempts": 1},  # ours are counted
     )
+    session = botocore.session.get_session()
     try:
-        return boto3.session.Session().client("s3", config=config, **settings)
+        client = boto3.session.Session(botocore_session=session).client("s3", config=config, **settings)
+        certificates = settings.get("verify", session.get_config_variable("ca_bundle"))
     except (boto_errors.BotoCoreError, ValueError) as error:
         raise StorageError(f"s3:// cannot be used: {error}") from None
+    client.meta.events.register_first("choose-signer.s3", _as_requests)
+    return _Way(client, Fetcher(certificates=certificates))
+
+
+def _as_requests(signature_version: str, **_: Any) -> str | None:
+    """URLs are signed as requests are. boto3 would sign them as of old, which newer buckets do not take."""
+    return "s3v4-query" if signature_version in ("v4-query", "s3v4-query") else None
 
 
 def _in_parts() -> Any:

@@ -7,31 +7,21 @@ what is quoted already stays as it is.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from time import monotonic
-from typing import Any, BinaryIO, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import BinaryIO, cast
 from urllib.parse import urljoin
 
-import requests
-from requests.adapters import HTTPAdapter
+from urllib3.exceptions import LocationParseError
+from urllib3.util import parse_url
 
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.manifests.base import FileInfo
 from beam_tfrecord.storage.clients import shared_client
 from beam_tfrecord.storage.faults import MissingFileError, TransientError, UnreadableFileError
-from beam_tfrecord.storage.stores import Store, too_large
+from beam_tfrecord.storage.fetch import Answer, Fetcher, FetchError, Limit
+from beam_tfrecord.storage.stores import Store
 from beam_tfrecord.storage.uris import public_uri, scheme_of
-from beam_tfrecord.storage.web_faults import (
-    MISSING_STATUS,
-    NETWORK_ERRORS,
-    REFUSED_STATUS,
-    TIMEOUTS,
-    TRANSIENT_STATUS,
-    is_permanent,
-    network_reason,
-    transient_status,
-)
+from beam_tfrecord.storage.web_faults import MISSING_STATUS, REFUSED_STATUS, TRANSIENT_STATUS, transient_status
 
 MAX_BYTES = 512 * 1024 * 1024
 """The most that is read from one URL, in bytes."""
@@ -40,8 +30,7 @@ MAX_REDIRECTS = 5
 MAX_SECONDS = 300.0
 """How long one attempt may take as a whole, in seconds, also when bytes keep dripping in."""
 
-_CHUNK = 256 * 1024
-_HEADERS = {"User-Agent": "beam-tfrecord", "Accept": "image/*,*/*;q=0.8", "Accept-Encoding": "identity"}
+_HEADERS = {"Accept": "image/*,*/*;q=0.8"}
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -55,7 +44,7 @@ class WebStore(Store):
 
     def read(self, uri: str, max_bytes: int | None) -> bytes:
         limit = MAX_BYTES if max_bytes is None else min(max_bytes, MAX_BYTES)
-        return self.reading(uri, lambda: b"".join(self._chunks(uri, limit)))
+        return self.reading(uri, lambda: self._answer(uri, limit=limit).body)
 
     def read_range(self, uri: str, start: int, length: int) -> bytes:
         # Many servers do not know ranges: this is for completeness, not for speed.
@@ -67,7 +56,7 @@ class WebStore(Store):
         def attempt() -> BinaryIO:
             spool = tempfile.SpooledTemporaryFile(max_size=16 * 1024 * 1024)  # noqa: SIM115 - the caller closes it
             try:
-                spool.writelines(self._chunks(uri, MAX_BYTES))
+                self._answer(uri, limit=MAX_BYTES, write=spool.write)
             except BaseException:
                 spool.close()
                 raise
@@ -78,9 +67,8 @@ class WebStore(Store):
 
     def size(self, uri: str) -> int:
         def attempt(method: str) -> int | None:
-            with _faults(uri), self._answer(method, uri) as answer:
-                length = answer.headers.get("Content-Length", "")
-                return int(length) if length.isdigit() else None
+            length = self._answer(uri, method=method, is_head_enough=True).headers.get("content-length", "")
+            return int(length) if length.isdigit() else None
 
         try:
             size = self.reading(uri, lambda: attempt("HEAD"))
@@ -92,14 +80,11 @@ class WebStore(Store):
             return stream.seek(0, 2)
 
     def is_file(self, uri: str) -> bool:
-        def attempt() -> bool:
-            with _faults(uri), self._answer("GET", uri):
-                return True
-
         try:
-            return self.reading(uri, attempt)
+            self.reading(uri, lambda: self._answer(uri, is_head_enough=True))
         except MissingFileError:
             return False
+        return True
 
     def is_folder(self, uri: str) -> bool:
         return False
@@ -135,51 +120,50 @@ class WebStore(Store):
     def make_folder(self, uri: str) -> None:
         raise _read_only(uri)
 
-    def _chunks(self, uri: str, limit: int) -> Iterator[bytes]:
-        """The body of a good answer, checked for size and time while it comes."""
-        deadline = monotonic() + MAX_SECONDS
-        with _faults(uri), self._answer("GET", uri) as answer:
-            length = answer.headers.get("Content-Length", "")
-            if length.isdigit() and int(length) > limit:
-                raise UnreadableFileError(too_large(public_uri(uri), int(length), limit))
-            count = 0
-            # read1 gives what has come so far, so that the clock is looked at also while bytes come singly.
-            while chunk := answer.raw.read1(_CHUNK, decode_content=True):
-                count += len(chunk)
-                if count > limit:
-                    raise UnreadableFileError(too_large(public_uri(uri), None, limit))
-                if monotonic() > deadline:
-                    raise TransientError(f"the answer took longer than {MAX_SECONDS:g} s")
-                yield chunk
-
-    @contextmanager
-    def _answer(self, method: str, uri: str) -> Iterator[requests.Response]:
-        """The first answer that is no redirect, checked; closed in the end."""
-        url = uri
+    def _answer(
+        self,
+        uri: str,
+        *,
+        method: str = "GET",
+        limit: int = MAX_BYTES,
+        write: Callable[[bytes], object] | None = None,
+        is_head_enough: bool = False,
+    ) -> Answer:
+        """The first answer that is no redirect, checked."""
+        fetcher = shared_client(("web",), lambda: Fetcher(encoding="identity", uses_netrc=True))
+        url = _url(uri, uri)
         for _ in range(MAX_REDIRECTS + 1):
-            answer = self._session().request(
-                method, url, headers=_HEADERS, timeout=TIMEOUTS, allow_redirects=False, stream=True
-            )
-            with answer:
-                target = answer.headers.get("Location") if answer.status_code in _REDIRECTS else None
-                if target is None:
-                    _check(answer, uri)
-                    yield answer
-                    return
-            url = _redirected(url, target, uri)
+            try:
+                answer = fetcher.send(
+                    url,
+                    _HEADERS,
+                    method=method,
+                    limit=Limit(limit, public_uri(uri)),
+                    write=write,
+                    seconds=MAX_SECONDS,
+                    is_head_enough=is_head_enough,
+                )
+            except FetchError as error:
+                if error.is_permanent:
+                    raise UnreadableFileError(f"{public_uri(uri)}: {error.reason}") from None
+                raise TransientError(error.reason) from None
+            target = answer.headers.get("location") if answer.status in _REDIRECTS else None
+            if target is None:
+                _check(answer, uri)
+                return answer
+            url = _url(_redirected(url, target, uri), uri)
         raise UnreadableFileError(f"{public_uri(uri)}: more than {MAX_REDIRECTS} redirects")
 
-    def _session(self) -> requests.Session:
-        connections = self.options.connections
-        return shared_client(("web", connections), lambda: _connect(connections))
 
-
-def _connect(connections: int) -> requests.Session:
-    session = requests.Session()
-    session.cookies.set_policy(_NoCookies())
-    for scheme in ("https://", "http://"):
-        session.mount(scheme, HTTPAdapter(pool_connections=64, pool_maxsize=connections, max_retries=0))
-    return session
+def _url(url: str, uri: str) -> str:
+    """A URL as it is sent: what it cannot have is quoted. Raises UnreadableFileError when it cannot be one."""
+    try:
+        found = parse_url(url)
+    except (LocationParseError, ValueError) as error:  # a host name that cannot be one, a port out of range
+        raise UnreadableFileError(f"{public_uri(uri)} is no URL that can be read ({type(error).__name__})") from None
+    if not found.host:
+        raise UnreadableFileError(f"{public_uri(uri)} is no URL that can be read (it names no server)")
+    return found._replace(path=found.path or "/", fragment=None).url
 
 
 def _redirected(url: str, target: str, uri: str) -> str:
@@ -193,41 +177,19 @@ def _redirected(url: str, target: str, uri: str) -> str:
     return to
 
 
-def _check(answer: requests.Response, uri: str) -> None:
-    status = answer.status_code
+def _check(answer: Answer, uri: str) -> None:
+    status = answer.status
     shown = public_uri(uri)
     if status == 200:
         return
     if status in MISSING_STATUS:
         raise MissingFileError(f"{shown} does not exist (HTTP {status})")
     if status in TRANSIENT_STATUS:
-        raise transient_status(status, answer.headers.get("Retry-After"))
+        raise transient_status(status, answer.headers.get("retry-after"))
     if status in REFUSED_STATUS:
         raise UnreadableFileError(f"{shown}: the server refuses access (HTTP {status}); has a signed URL expired?")
     raise UnreadableFileError(f"{shown}: the server answered HTTP {status}")
 
 
-@contextmanager
-def _faults(uri: str) -> Iterator[None]:
-    try:
-        yield
-    except (MissingFileError, UnreadableFileError):
-        raise
-    except NETWORK_ERRORS as error:
-        reason = network_reason(error)
-        if is_permanent(error):
-            raise UnreadableFileError(f"{public_uri(uri)}: {reason}") from None
-        raise TransientError(reason) from None
-    except ValueError as error:  # a host name that cannot be one, a port out of range
-        raise UnreadableFileError(f"{public_uri(uri)} is no URL that can be read ({type(error).__name__})") from None
-
-
 def _read_only(uri: str) -> StorageError:
     return StorageError(f"{public_uri(uri)}: nothing can be written to the web; give a folder, gs:// or s3://")
-
-
-class _NoCookies(requests.cookies.cookielib.DefaultCookiePolicy):  # type: ignore[name-defined]
-    """Requests share a session, and must not depend on one another."""
-
-    def set_ok(self, cookie: Any, request: Any) -> bool:
-        return False

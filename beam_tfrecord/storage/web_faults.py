@@ -2,53 +2,26 @@
 
 from __future__ import annotations
 
-import os
 from email.utils import parsedate_to_datetime
 from time import time
-from typing import Any
-
-import requests
-from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies, select_proxy
-from urllib3 import PoolManager, ProxyManager, Timeout
-from urllib3 import exceptions as pool_errors
 
 from beam_tfrecord.storage.faults import TransientError
+from beam_tfrecord.storage.fetch import CONNECT_SECONDS, SILENT_SECONDS
 
 TRANSIENT_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524})
 MISSING_STATUS = frozenset({404, 410})
 REFUSED_STATUS = frozenset({401, 403})
 
-CONNECT_TIMEOUT = 10.0
-READ_TIMEOUT = 60.0
-TIMEOUTS = (CONNECT_TIMEOUT, READ_TIMEOUT)
-
-# What the HTTP libraries raise when the network, and not the answer, is at fault.
-NETWORK_ERRORS = (requests.RequestException, pool_errors.HTTPError, ConnectionError, TimeoutError)
-
-
-def pool_for(url: str, connections: int) -> PoolManager:
-    """A pool of ``connections`` connections to the server of ``url``, by the proxy and with the certificates that the
-    environment names (HTTPS_PROXY, NO_PROXY, REQUESTS_CA_BUNDLE), just as requests would do."""
-    arguments: dict[str, Any] = {
-        "num_pools": 2,
-        "maxsize": connections,
-        "timeout": Timeout(connect=CONNECT_TIMEOUT, read=READ_TIMEOUT),
-        "cert_reqs": "CERT_REQUIRED",
-        "ca_certs": os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or DEFAULT_CA_BUNDLE_PATH,
-    }
-    proxy = select_proxy(url, get_environ_proxies(url))
-    return ProxyManager(proxy, **arguments) if proxy else PoolManager(**arguments)
-
 
 def network_reason(error: BaseException) -> str:
-    """Why a request got no whole answer."""
+    """Why a request of another library got no whole answer, from the names of its errors: it may be any of many."""
     text = repr(error)
-    if isinstance(error, requests.exceptions.SSLError):
+    if "SSLError" in text:
         return "the certificate of the server is not trusted, or its TLS does not fit"
-    if isinstance(error, requests.ConnectTimeout) or "ConnectTimeout" in text:
-        return f"no connection within {CONNECT_TIMEOUT:g} s"
-    if isinstance(error, requests.Timeout | TimeoutError) or "Read timed out" in text or "ReadTimeout" in text:
-        return f"no answer within {READ_TIMEOUT:g} s"
+    if "ConnectTimeout" in text:
+        return f"no connection within {CONNECT_SECONDS} s"
+    if isinstance(error, TimeoutError) or "timed out" in text or "ReadTimeout" in text:
+        return f"no answer within {SILENT_SECONDS} s"
     if "NameResolution" in text or "getaddrinfo" in text:
         return "the name of the server is not known"
     if "refused" in text:
@@ -57,22 +30,7 @@ def network_reason(error: BaseException) -> str:
         return "the server cannot be reached"
     if "IncompleteRead" in text:
         return "the answer was cut short"
-    if isinstance(error, requests.ConnectionError | pool_errors.HTTPError | ConnectionError):
-        return "the connection was lost"
-    return type(error).__name__
-
-
-def is_permanent(error: BaseException) -> bool:
-    """Whether another attempt would fail in the same way."""
-    permanent = (
-        requests.exceptions.SSLError,
-        requests.exceptions.InvalidURL,
-        requests.exceptions.MissingSchema,
-        requests.exceptions.InvalidSchema,
-        requests.exceptions.InvalidProxyURL,
-        requests.exceptions.InvalidHeader,
-    )
-    return isinstance(error, permanent)
+    return "the connection was lost"
 
 
 def retry_after_seconds(value: str | None) -> float:

@@ -13,7 +13,7 @@ from beam_tfrecord.images import jpeg_scans, safety
 from beam_tfrecord.options.config import ImagePolicy, OutputConfig, RunConfig, ShardConfig
 from beam_tfrecord.publishing import repeated_hashes
 from beam_tfrecord.reading import loader
-from beam_tfrecord.storage import gcs_login, retry, uploads, web, web_faults
+from beam_tfrecord.storage import fetch, gcs_login, retry, uploads, web
 from beam_tfrecord.tools.packing import measuring
 from tests.conftest import ROOT
 
@@ -34,7 +34,11 @@ SAID = [
     ("docs/clusters.md", "{} where each read waits for an object store", [shards.REMOTE_THREADS]),
     ("docs/storage.md", "At most {} tries and {:.0f} seconds for each request", [RETRY.attempts, RETRY.total_time]),
     ("docs/storage.md", "Outside of Google Cloud the search ends after about a second", []),
-    ("docs/storage.md", "takes {:.0f} seconds at most, and waiting for more bytes {:.0f}", list(web_faults.TIMEOUTS)),
+    (
+        "docs/storage.md",
+        "takes {:.0f} seconds at most, and waiting for more bytes {:.0f}",
+        [fetch.CONNECT_SECONDS, fetch.SILENT_SECONDS],
+    ),
     ("docs/storage.md", "{} MiB, takes at most {:.0f} minutes", [web.MAX_BYTES // MIB, web.MAX_SECONDS / 60]),
     ("docs/storage.md", "is redirected at most {} times", [web.MAX_REDIRECTS]),
     ("docs/storage.md", "beyond {} MiB in a temporary file", [uploads.MEMORY_LIMIT // MIB]),

@@ -21,9 +21,9 @@ import pytest
 from beam_tfrecord.errors import ImageError, StorageError
 from beam_tfrecord.storage import RetryPolicy, Storage, StorageOptions
 from beam_tfrecord.storage.clients import forget_clients
+from beam_tfrecord.storage.fetch import Fetcher
 from beam_tfrecord.storage.gcs_faults import gcs_faults, raise_for_answer
 from beam_tfrecord.storage.gcs_login import Login, NoMetadataServerError, _probing_request, connect
-from beam_tfrecord.storage.gcs_media import get_object
 from tests.emulators import free_port
 from tests.loopback import Answer, Request, Server, serving
 
@@ -230,7 +230,7 @@ def test_a_refusal_ends_the_job_at_once(storage: Storage, google: Serve, status:
 
 
 def test_a_refusal_names_the_account_and_what_it_lacks() -> None:
-    login = Login(None, None, "", None, None, is_anonymous=False, account="robot@p.iam.gserviceaccount.com")  # type: ignore[arg-type]
+    login = Login(Fetcher(), "", object(), None, account="robot@p.iam.gserviceaccount.com")
     with pytest.raises(StorageError) as caught:
         raise_for_answer(403, "denied", None, login, "private", "x")
     for words in ("robot@p.iam.gserviceaccount.com", "'private'", "Storage Object Viewer", "storage.objects.get"):
@@ -240,12 +240,14 @@ def test_a_refusal_names_the_account_and_what_it_lacks() -> None:
 def test_credentials_that_expired_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     from google.auth.exceptions import RefreshError
 
-    login = Login(None, None, "", None, None, is_anonymous=False, account="")  # type: ignore[arg-type]
+    login = Login(Fetcher(), "", object(), None, account="")
     with pytest.raises(StorageError, match=r"not accepted any more; log in with `gcloud"), gcs_faults(login, "b", "x"):
         raise RefreshError("invalid_grant: https://oauth2.googleapis.com/token?secret")
 
 
-def test_a_token_that_is_refused_is_renewed_once(storage: Storage, google: Serve) -> None:
+def test_a_token_that_is_refused_is_renewed_once(
+    storage: Storage, google: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Tokens:
         """Credentials whose first token was taken back."""
 
@@ -261,9 +263,10 @@ def test_a_token_that_is_refused_is_renewed_once(storage: Storage, google: Serve
         return Answer(body=PIXELS) if request.headers["authorization"] == "Bearer new" else Answer(401)
 
     with google(script) as server:
-        login = dataclasses.replace(connect(4, server.url), credentials=Tokens(), is_anonymous=False)
-        assert get_object(login, "bucket", "x", None, None) == PIXELS
-        assert get_object(login, "bucket", "x", None, None) == PIXELS
+        login = dataclasses.replace(connect(server.url), credentials=Tokens())
+        monkeypatch.setattr("beam_tfrecord.storage.gcs.connect", lambda emulator: login)
+        assert storage.read("gs://bucket/x") == PIXELS
+        assert storage.read("gs://bucket/x") == PIXELS
     assert [request.headers["authorization"][-3:] for request in server.seen] == ["old", "new", "new"]
 
 
@@ -271,7 +274,7 @@ LOOK = """
 import sys, time
 from beam_tfrecord.errors import BeamTfrecordError
 from beam_tfrecord.storage import Storage
-import google.cloud.storage, google.auth.compute_engine
+import google.auth.compute_engine
 begin = time.monotonic()
 try:
     Storage().read("gs://some-bucket/x.jpg")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import gzip
-import ipaddress
-import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -14,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from beam_tfrecord.errors import ImageError, StorageError
-from beam_tfrecord.storage import RetryPolicy, Storage, StorageOptions, web, web_faults
+from beam_tfrecord.storage import RetryPolicy, Storage, StorageOptions, fetch, web, web_faults
 from beam_tfrecord.storage.clients import forget_clients
-from tests.loopback import Answer, Request, Server, serving
+from tests.loopback import Answer, Request, Server, self_signed, serving
 
 PIXELS = bytes(range(256)) * 200
 
@@ -201,7 +198,7 @@ def test_a_packed_body_is_limited_unpacked(storage: Storage) -> None:
 
 
 def test_a_server_that_is_silent_is_left(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "TIMEOUTS", (5.0, 0.2))
+    monkeypatch.setattr(fetch, "SILENT_SECONDS", 1)
     with serving(Flaky(Answer(wait=30), Answer(wait=30))) as server:
         begin = time.monotonic()
         assert storage.read(f"{server.url}/a.jpg") == PIXELS
@@ -310,36 +307,3 @@ def test_reasons_never_show_an_address() -> None:
     assert web_faults.network_reason(unknown) == "the name of the server is not known"
     for kind in (requests.ConnectTimeout, requests.ReadTimeout, requests.TooManyRedirects, ConnectionResetError):
         assert "secret" not in web_faults.network_reason(kind("https://h/a.jpg?sig=secret"))
-
-
-def self_signed(folder: Path) -> tuple[ssl.SSLContext, Path]:
-    """A server context for localhost, and the file that makes a client trust it."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    alternatives = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = certificate.public_bytes(serialization.Encoding.PEM)
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    (folder / "server.pem").write_bytes(private + pem)
-    (folder / "authority.pem").write_bytes(pem)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "server.pem")
-    return context, folder / "authority.pem"
