@@ -191,6 +191,7 @@ def cases() -> Iterator[Case]:
     yield from _yolo()
     yield from _coco()
     yield from _tables()
+    yield from _documents()
     yield from _others()
     yield from _archives()
 
@@ -784,8 +785,21 @@ def _tables() -> Iterator[Case]:
             "train.csv": as_csv([("image", "label"), ("images/a.jpg", "fox")]),
             "val.csv": as_csv([("image", "label"), ("images/b.jpg", "hen")]),
         },
-        reads="`--input train=train.csv --input val=val.csv`",
-        error=("several manifests", "--input train=DATA/train.csv --input val=DATA/val.csv"),
+        {"images/a.jpg": Picture("fox"), "images/b.jpg": Picture("hen", split="val")},
+        format="manifests",
+        reads="labels, splits",
+        used={"image": 2, "manifest": 2},
+    )
+    yield Case(
+        "several tables that tell no splits",
+        ("images/x.jpg", "labels_a.csv", "labels_b.csv"),
+        {
+            **pics("images/a.jpg", "images/b.jpg"),
+            "labels_a.csv": as_csv([("image", "label"), ("images/a.jpg", "fox")]),
+            "labels_b.csv": as_csv([("image", "label"), ("images/b.jpg", "hen")]),
+        },
+        reads="an error that names both",
+        error=("several manifests", "--input DATA/labels_a.csv --input DATA/labels_b.csv"),
     )
     yield Case(
         "several inputs with one folder of images",
@@ -802,6 +816,37 @@ def _tables() -> Iterator[Case]:
         named={"of another input": 2, "image that no row names": 1},
         warnings=("images_not_named", "images_not_named"),
         inputs=("train=data/train.csv", "val=data/val.csv"),
+    )
+
+
+def _documents() -> Iterator[Case]:
+    def captions(letter: str) -> bytes:
+        said = {"id": 1, "image_id": 1, "category_id": 0, "caption": f"the picture {letter}"}
+        document = {"images": [{"id": 1, "file_name": f"{letter}.jpg"}], "annotations": [said], "categories": []}
+        return as_json(document)
+
+    yield Case(
+        "captions for each split (COCO, as Datumaro writes it)",
+        ("images/train/x.jpg", "annotations/captions_train.json"),
+        {
+            **pics("images/train/a.jpg", "images/val/b.jpg"),
+            "annotations/captions_train.json": captions("a"),
+            "annotations/captions_val.json": captions("b"),
+        },
+        {"images/train/a.jpg": Picture(), "images/val/b.jpg": Picture(split="val")},
+        format="manifests",
+        reads="captions, splits",
+        used={"image": 2, "manifest": 2},
+    )
+    yield Case(
+        "a document of annotations that cannot be read",
+        ("images/x.jpg", "annotations.json"),
+        {
+            **pics("images/a.jpg"),
+            "annotations.json": as_json({"images": [], "annotations": [{"category_id": 1, "bbox": [1, 2, 3, 4]}]}),
+        },
+        reads="an error that says what is wrong with it",
+        error=("annotations.json has no categories", "--format folder"),
     )
 
 

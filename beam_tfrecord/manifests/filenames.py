@@ -15,7 +15,8 @@ ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tb
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
 _DATA = re.compile(
     r"\.(?:txt|md|rst|csv|tsv|tab|json|jsonl|ndjson|xml|yaml|yml|toml|ini|cfg|conf|html?|css|js|pdf|docx?|xlsx?|ods|"
-    r"log|parquet|arrow|py|ipynb|sh|bat|m|mat|npy|npz|pkl|pickle|h5|hdf5|db|sqlite|names|data|lst|manifest|license|bib|tex|crc|md5|sha1|"
+    r"log|parquet|py|ipynb|sh|bat|m|mat|npy|npz|pkl|pickle|h5|hdf5|db|sqlite|names|data|lst|list|manifest|meta|license|bib|tex|crc|md5|sha1|"
+    r"pbtxt|prototxt|cache|idx|lock|srt|arrow|feather|"
     r"sha256)(?:\.gz|\.bz2|\.xz)?$|(?:^|/)(?:readme|licen[cs]e|copying|changelog|notice|makefile|_success)$",
     re.IGNORECASE,
 )

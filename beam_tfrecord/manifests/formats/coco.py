@@ -118,7 +118,7 @@ class CocoFormat(ManifestFormat):
             elif item.key == "annotations" and isinstance(item.value, Mapping):
                 kinds |= kinds_of_annotation(item.value)
                 has_polygons = has_polygons or isinstance(item.value.get("segmentation"), list)
-                if with_category < 0 and _names_category(item.value):
+                if with_category < 0 and _names_category(item.value) and "caption" not in item.value:
                     with_category = item.place
         if "images" not in seen:
             raise ManifestError(

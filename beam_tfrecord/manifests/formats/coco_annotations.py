@@ -96,13 +96,14 @@ def _point_names(members: Members) -> tuple[str, ...]:
 def kinds_of_annotation(annotation: Mapping[str, Any]) -> set[str]:
     """What an annotation holds: ``objects``, ``captions``, ``panoptic``; ``labels`` for nothing but a category.
 
+    Captions have no category in COCO's own files; Datumaro writes a category_id of 0 into them, which means nothing.
     A value that cannot be right counts as well: it is looked at, and told, with the others of its kind. An empty list
     of numbers says nothing.
     """
     kinds = set()
     if any(annotation.get(name) not in (None, []) for name in _GEOMETRY):
         kinds.add("objects")
-    elif annotation.get("category_id") is not None:
+    elif annotation.get("category_id") is not None and annotation.get("caption") is None:
         kinds.add("objects" if "bbox" in annotation else "labels")
     if "caption" in annotation and (annotation["caption"] is not None or not kinds):
         kinds.add("captions")

@@ -9,9 +9,9 @@ from contextlib import suppress
 from itertools import groupby, islice
 
 from beam_tfrecord.core.account import Decision
-from beam_tfrecord.core.elements import Row
+from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ElementError, ManifestError
-from beam_tfrecord.manifests.base import Files, Piece, Source
+from beam_tfrecord.manifests.base import Files, Item, Piece, Source
 from beam_tfrecord.manifests.formats.several import join_sources
 from beam_tfrecord.manifests.registry import FORMATS, detect_format, has_suffix
 from beam_tfrecord.manifests.siblings import parent
@@ -21,7 +21,6 @@ from beam_tfrecord.manifests.text.uri_text import name_of, scheme_of, with_slash
 from beam_tfrecord.options.config import ManifestConfig
 
 _ROWS_TRIED = 5
-_IMAGES_IN = "images_in"  # among the details of a source: the folder of the first image that it names
 _MOST_FOLDERS = 50  # that are tried as the place of the images of a manifest
 
 
@@ -61,7 +60,7 @@ def _of_splits(folder: str, found: Mapping[str, Source], split: str | None) -> S
     if _are_different(by_folder):
         return join_sources(folder, dict(zip(by_folder, found.values(), strict=True)), split, "the names of folders")
     by_name = [_one_split(re.findall("[a-z]+", name_of(path).lower())) for path in found]
-    if _are_different(by_name) and len({source.details[_IMAGES_IN] for source in found.values()}) == len(found):
+    if _are_different(by_name):
         return join_sources(folder, dict(zip(by_name, found.values(), strict=True)), split, "the names of the files")
     named = zip(by_name if _are_different(by_name) else [""] * len(found), found.values(), strict=True)
     inputs = [f"--input {name}{'=' * bool(name)}{source.uri}" for name, source in named]
@@ -93,22 +92,30 @@ def _try_manifest(
     split: str | None,
     config: ManifestConfig,
 ) -> Source | None:
-    """The source of a manifest whose first rows name images that are there."""
+    """The source of a manifest whose first rows name images that are there.
+
+    Raises ManifestError where a document of annotations cannot be read: images without them are not what is wanted.
+    """
     uri = with_slash(folder) + path
     try:
         manifest = FORMATS[detect_format(files, uri)]
-        if has_suffix(path.lower(), manifest.beside):  # it tells of one image
-            return None
+    except (ManifestError, ConfigError):
+        return None
+    if has_suffix(path.lower(), manifest.beside):  # it tells of one image
+        return None
+    try:
         source = manifest.describe(files, uri, split, config)
         items = list(islice(manifest.rows(files, Piece(source), config), _ROWS_TRIED))
     except AmbiguousManifestError:
         raise
-    except (ManifestError, ConfigError):
+    except (ManifestError, ConfigError) as error:
+        if manifest.leads:
+            raise ManifestError(f"{error}. To convert the images without it: --format folder") from None
         return None
-    images = [str(item.fields["image"]) for item in items if isinstance(item, Row) and item.fields.get("image")]
+    images = [image for image in map(_image_of, items) if image]
     found = f"manifest {path} in the folder {folder}"
     if any(scheme_of(image) or _is_there(files, source.base, image) for image in images):
-        return _found(source, found, images[0])
+        return dataclasses.replace(source, details={**source.details, "found": found})
     if config.images is not None or not images:
         return None
     below_it = sorted(_with_those_above(image_folders), key=lambda below: (below.count("/"), below))[:_MOST_FOLDERS]
@@ -119,13 +126,14 @@ def _try_manifest(
     (base,) = fitting
     source = manifest.describe(files, uri, split, dataclasses.replace(config, images=base))
     told = Decision("images", base, "the first images that the manifest names lie there")
-    return _found(dataclasses.replace(source, decisions=(told, *source.decisions)), found, images[0])
+    return dataclasses.replace(source, details={**source.details, "found": found}, decisions=(told, *source.decisions))
 
 
-def _found(source: Source, found: str, image: str) -> Source:
-    """The source with what was found of it. image: the first that it names."""
-    folder = with_slash(source.base) + image.replace("\\", "/").rpartition("/")[0]
-    return dataclasses.replace(source, details={**source.details, "found": found, _IMAGES_IN: folder})
+def _image_of(item: Item) -> str:
+    """The image that a row names, also one that cannot be used; '' for none."""
+    if isinstance(item, RejectedRow):
+        return item.finding.uri
+    return str(item.fields.get("image") or "") if isinstance(item, Row) else ""
 
 
 def _with_those_above(folders: Collection[str]) -> set[str]:

@@ -1,22 +1,39 @@
-"""A Pascal VOC annotation as canonical fields."""
+"""A Pascal VOC annotation as canonical fields.
+
+Two other tools write the same with other shapes: LabelMe's web tool (``<polygon>`` of ``<pt><x/><y/></pt>``, objects
+that are ``<deleted>``; github.com/CSAILVision/LabelMeAnnotationTool), and roLabelImg (``<robndbox>`` with ``cx``,
+``cy``, ``w``, ``h`` and ``angle`` in radians, clockwise; github.com/cgvict/roLabelImg).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from beam_tfrecord.core.account import KEYS, Account, AccountBuilder
 from beam_tfrecord.errors import RowError
+from beam_tfrecord.manifests.outlines import rectangle, turned
 from beam_tfrecord.manifests.text.xml_tree import Element, XmlEncodingError, parse_xml
 from beam_tfrecord.options.values import AUTO_ENCODING
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
+_YES_NO = {"yes": "1", "no": "0", "true": "1", "false": "0"}  # LabelMe's spelling of flags
+_TURNED = ("cx", "cy", "w", "h", "angle")
 _FLAGS = ("difficult", "truncated", "occluded")
 # What is read of the outer element, and of those below it.
 _READ: Mapping[str, Any] = {
     "filename": {},
     "size": {"width": {}, "height": {}},
-    "object": {"bndbox": {side: {} for side in _SIDES}, **{name: {} for name in ("name", "pose", "part", *_FLAGS)}},
+    "object": {
+        **{name: {} for name in ("name", "pose", "part", "deleted", *_FLAGS)},
+    },
+}
+# The shape of an object is the first of these that it has.
+_SHAPES: Mapping[str, Any] = {
+    "bndbox": {side: {} for side in _SIDES},
+    "polygon": {"pt": {"x": {}, "y": {}}},
+    "robndbox": {side: {} for side in _TURNED},
 }
 
 
@@ -50,9 +67,13 @@ def account_of_xml(root: Element) -> Account:
     waiting = [(root, _READ)]
     while waiting:
         element, read = waiting.pop()
+        if element.name == "object" and (shape := _shape_of(element)):
+            read = {**read, shape: _SHAPES[shape]}
         for child in element.children:
             inner = read.get(child.name)
-            if inner is None:
+            if _is_deleted(child):
+                told.name(KEYS, "of an object that was deleted", child.name, 1 + sum(1 for _ in _below(child)))
+            elif inner is None:
                 told.name(KEYS, f"not read of {element.name}", child.name)
                 for deeper in _below(child):
                     told.name(KEYS, f"below what is not read of {element.name}", deeper.name)
@@ -73,7 +94,7 @@ def _below(element: Element) -> Iterator[Element]:
 def _fields(root: Element, name: str) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "stated_image": root.text_of("filename") or "",
-        "boxes": [_box(element, name) for element in root.all("object")],
+        "boxes": [_box(element, name) for element in root.all("object") if not _is_deleted(element)],
     }
     size = _size(root.only("size"))
     if size is not None:
@@ -95,12 +116,41 @@ def _size(element: Element | None) -> tuple[int, int] | None:
 def _box(element: Element, name: str) -> dict[str, Any]:
     """One object. Only its own box counts: those of its parts (head, hand ...) lie deeper."""
     box: dict[str, Any] = {"class": element.text_of("name"), "origin": f"{name}:{element.line}"}
-    corners = element.only("bndbox")
-    if corners is not None:
-        box["bbox"] = [corners.text_of(side) for side in _SIDES]
-    box.update({flag: element.text_of(flag) for flag in _FLAGS if element.text_of(flag)})
+    kind = _shape_of(element)
+    shape = element.only(kind)
+    if shape is None:
+        pass  # which is told when the row is parsed
+    elif kind == "bndbox":
+        box["bbox"] = [shape.text_of(side) for side in _SIDES]
+    elif kind == "polygon":
+        box["polygons"] = [[_number(point, axis, name) for point in shape.all("pt") for axis in ("x", "y")]]
+    else:
+        x, y, width, height, angle = (_number(shape, side, name) for side in _TURNED)
+        upright = rectangle(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+        box["polygons"] = [turned(upright, math.degrees(angle), x, y)]
+    told = {flag: element.text_of(flag) or "" for flag in _FLAGS}
+    box.update({flag: _YES_NO.get(text.lower(), text) for flag, text in told.items() if text})
     if element.text_of("pose") not in (None, "", "Unspecified"):
         box["pose"] = element.text_of("pose")
     if element.all("part"):
         box["parts"] = len(element.all("part"))
     return box
+
+
+def _shape_of(element: Element) -> str:
+    return next((shape for shape in _SHAPES if element.all(shape)), "")
+
+
+def _is_deleted(element: Element) -> bool:
+    return element.name == "object" and element.text_of("deleted") == "1"
+
+
+def _number(element: Element, name: str, file: str) -> float:
+    text = element.text_of(name)
+    try:
+        number = float(text or "")
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise RowError("bad_annotation", f"{file}:{element.line}: {name} of <{element.name}> is {text!r}, not a number")
+    return number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -171,9 +172,20 @@ def test_asking_for_a_folder_leaves_manifests_alone(tmp_path: Path) -> None:
 
 
 def test_several_manifests_are_a_question(tmp_path: Path) -> None:
-    tables = {"train.csv": "image,label\na.jpg,cat\n", "val.csv": "image,label\nb.jpg,cat\n"}
-    with pytest.raises(ManifestError, match=r"train.csv, val.csv.*--input train="):
+    tables = {"train_1.csv": "image,label\na.jpg,cat\n", "train_2.csv": "image,label\nb.jpg,cat\n"}
+    with pytest.raises(ManifestError, match=r"train_1.csv, train_2.csv.*--input .*train_1.csv --input .*train_2.csv"):
         describe(FORMAT, written(tmp_path, ["a.jpg", "b.jpg"], tables))
+
+
+def test_a_manifest_whose_first_images_cannot_be_used_is_read_all_the_same(tmp_path: Path) -> None:
+    document = {
+        "images": [{"id": number, "file_name": f"{number}.jpg"} for number in range(9)],
+        "annotations": [{"id": n, "image_id": n, "category_id": 7, "bbox": [1, 1, 2, 2]} for n in range(9)],
+        "categories": [{"id": 1, "name": "cat"}],
+    }
+    names = [f"{number}.jpg" for number in range(9)]
+    source = describe(FORMAT, written(tmp_path, names, {"labels.json": json.dumps(document)}))
+    assert (source.format, source.uri) == ("coco", f"{tmp_path}/labels.json")
 
 
 def test_a_folder_of_manifests_only_is_explained(tmp_path: Path) -> None:

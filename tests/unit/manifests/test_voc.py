@@ -11,7 +11,7 @@ from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests import siblings
 from beam_tfrecord.manifests.base import Ignored
 from beam_tfrecord.manifests.formats.voc import VocFormat
-from tests.annotation_tools import fields_by_image, parse, read_items, rejects, write
+from tests.annotation_tools import account_of, fields_by_image, parse, read_items, rejects, write
 from tests.local_files import LocalFiles
 
 FORMAT = VocFormat()
@@ -248,3 +248,46 @@ def test_recognised_by_content(tmp_path: Path) -> None:
     path = tmp_path / "voc/Annotations/a.xml"
     assert FORMAT.recognises(files, str(path), path.read_bytes())
     assert not FORMAT.recognises(files, str(path), b"<?xml version='1.0'?><svg/>")
+
+
+LABELME_OBJECT = """<object><name>{name}</name><deleted>{deleted}</deleted>
+<verified>0</verified><occluded>{occluded}</occluded><polygon><username>x</username>{points}</polygon></object>"""
+
+
+def labelme_object(name: str, *points: tuple[float, float], deleted: int = 0, occluded: str = "no") -> str:
+    told = "".join(f"<pt><x>{x}</x><y>{y}</y></pt>" for x, y in points)
+    return LABELME_OBJECT.format(name=name, deleted=deleted, occluded=occluded, points=told)
+
+
+def test_polygons_of_labelmes_web_tool_are_outlines_and_what_was_deleted_there_is_told(tmp_path: Path) -> None:
+    corners = [(5, 6), (30, 6), (30, 25), (5, 28)]
+    text = annotation(
+        "a.jpg", labelme_object("cat", *corners, occluded="yes"), labelme_object("dog", *corners, deleted=1)
+    )
+    write(tmp_path / "Annotations/a.xml", text)
+    _, items = read_items(FORMAT, tmp_path)
+    (parsed,) = parse(BoxesKind(), items[0].fields).objects
+    assert (parsed.name, parsed.box) == ("cat", (5, 6, 30, 28))
+    assert parsed.attributes == {"occluded": 1}
+    named = account_of(FORMAT, tmp_path).named["keys"]
+    # name, deleted, verified, occluded, polygon, username, and four points of three elements
+    assert named["of an object that was deleted"].count == 1 + 6 + 12
+
+
+def test_a_turned_box_of_rolabelimg_is_its_outline(tmp_path: Path) -> None:
+    """A quarter of a turn: what was 20 wide and 10 high is 10 wide and 20 high, about the same centre."""
+    turned = "<robndbox><cx>20</cx><cy>15</cy><w>20</w><h>10</h><angle>1.5707963267948966</angle></robndbox>"
+    write(tmp_path / "Annotations/a.xml", annotation("a.jpg", f"<object><name>cat</name>{turned}</object>"))
+    _, items = read_items(FORMAT, tmp_path)
+    (parsed,) = parse(BoxesKind(), items[0].fields).objects
+    assert parsed.box == pytest.approx((15, 5, 25, 25))
+
+
+@pytest.mark.parametrize("value", ["", "x", "nan", "inf"])
+def test_a_shape_whose_numbers_are_none_is_a_reject(tmp_path: Path, value: str) -> None:
+    points = [(5, 6), (30, 6), (value, 25)]
+    write(tmp_path / "Annotations/a.xml", annotation("a.jpg", labelme_object("cat", *points)))  # type: ignore[arg-type]
+    _, items = read_items(FORMAT, tmp_path)
+    ((code, message),) = [(item.finding.code, item.finding.message) for item in items if hasattr(item, "finding")]
+    assert code == "bad_annotation"
+    assert "a.xml:5: x of <pt>" in message
