@@ -56,9 +56,9 @@ class Member:
     """Where the bytes of an archive member lie.
 
     archive: uri of the archive file. path: the chain of member names, outermost first (more than one when archives are
-    nested). method: how the bytes are packed: ``stored``, ``zip`` for an entry of a zip archive, or ``json_picture``
-    for what stands as text in JSON. offset, length: place of the packed bytes; with ``zip`` the offset is that of the
-    local header, which is parsed when the member is read.
+    nested). method: how the bytes are packed: ``stored``, ``zip`` for an entry of a zip archive, ``json_picture``
+    for what stands as text in JSON, or ``raw_pixels`` for samples without a header. offset, length: place of the packed
+    bytes; with ``zip`` the offset is that of the local header, which is parsed when the member is read.
 
     container: None when the offset counts in the archive file itself. Otherwise what has to be unpacked as a whole
     first, with ``gzip``, ``bzip2`` or ``xz`` as methods too (length -1: to the end of the file), and the offset counts

@@ -39,6 +39,7 @@ from beam_tfrecord.options.config import ManifestConfig
 # Among the details of a source: the paths of its images, and its labels, are names that a listing gave, and are taken
 # as they are. What a manifest spells may have blanks around it, and backslashes between folders.
 LISTED = "listed"
+NUMBERS = "numbers"  # among the details of a source: its labels are whole numbers, and ids follow their order
 
 
 class FileInfo(NamedTuple):

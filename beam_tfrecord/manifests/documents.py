@@ -110,7 +110,7 @@ class DocumentFormat(ManifestFormat):
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         source = piece.source
         with readable(source.uri):
-            names = _images_below(files, source.base)
+            names = images_below(files, source.base)
         images = NamedImages(names)
         told = AccountBuilder()
         for picture in self.pictures(files, source, names):
@@ -138,12 +138,13 @@ def _base_of(files: Files, uri: str) -> str:
     """
     folder = parent(uri)
     for labels in (folder, parent(folder)):
-        if name_of(labels).lower() in LABEL_FOLDERS and not _images_below(files, labels):
+        if name_of(labels).lower() in LABEL_FOLDERS and not images_below(files, labels):
             return parent(labels)
     return folder
 
 
-def _images_below(files: Files, base: str) -> list[str]:
+def images_below(files: Files, base: str) -> list[str]:
+    """The paths of all images below a folder, sorted."""
     if scheme_of(base) in WEB_SCHEMES:  # which knows no folders
         return []
     return [path for path in relative_files(files, base)[0] if is_image_name(path)]

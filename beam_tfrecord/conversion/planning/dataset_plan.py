@@ -25,7 +25,7 @@ from beam_tfrecord.conversion.planning.census import Walk
 from beam_tfrecord.conversion.planning.survey import HashSketch, SizeSample, Survey
 from beam_tfrecord.core.splits import split_by_ratio, split_thresholds, stratified_counts
 from beam_tfrecord.errors import ConfigError, ManifestError, nearest
-from beam_tfrecord.manifests.base import Source
+from beam_tfrecord.manifests.base import NUMBERS, Source
 from beam_tfrecord.manifests.nesting import stated_labels
 from beam_tfrecord.options.config import ConvertConfig, ShardConfig
 from beam_tfrecord.storage import public_uri
@@ -212,7 +212,8 @@ def plan_vocabulary(
     keep_category_ids: bool,
     fixed_ids: tuple[int, ...] | None = None,
 ) -> Vocabulary:
-    """The one vocabulary: the given names, else those that the sources state, else all that occur, by code point."""
+    """The one vocabulary: the given names, else those that the sources state, else all that occur, by code point, or by
+    number where the sources say that they are numbers."""
     if fixed is not None and fixed_ids is not None:
         if len(fixed_ids) != len(fixed):
             raise ConfigError(f"--label_ids gives {len(fixed_ids)} ids for the {len(fixed)} names of --labels")
@@ -230,7 +231,14 @@ def plan_vocabulary(
         return Vocabulary((*names, *further), offset)
     if keep_category_ids:
         raise ConfigError("--keep_category_ids needs an input that states ids of categories (COCO)")
-    return Vocabulary(tuple(sorted(survey.labels)), offset)
+    are_numbers = bool(sources) and all(source.details.get(NUMBERS) for source in sources)
+    return Vocabulary(tuple(sorted(survey.labels, key=_by_number if are_numbers else None)), offset)
+
+
+def _by_number(label: str) -> tuple[bool, int, str]:
+    """The place of a label among numbers; what is none comes behind them."""
+    is_number = label.removeprefix("-").isdecimal()
+    return not is_number, int(label) if is_number else 0, label
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from typing import IO, Any, BinaryIO, NamedTuple, Protocol, cast
 from beam_tfrecord.core.elements import Member
 from beam_tfrecord.errors import ImageError, StorageError
 from beam_tfrecord.manifests.archives.cells import PARQUET_COLUMN, unpacked_column
+from beam_tfrecord.manifests.archives.raw_pixels import RAW_PIXELS, png_of_pixels
 from beam_tfrecord.manifests.archives.streams import (
     BUFFER,
     LARGEST_MEMBER,
@@ -85,6 +86,8 @@ def read_member(
         data = fetch(member.offset, member.length)
         if len(data) < member.length:
             raise _damaged(member, "the archive ends before the member does")
+        if member.method == RAW_PIXELS:
+            return _of_pixels(data, member)
         return _picture(data, member) if member.method == JSON_PICTURE else data
 
 
@@ -97,6 +100,14 @@ def _picture(line: bytes, member: Member) -> bytes:
     if not data:
         raise ImageError("empty_file", f"the picture in {member_uri(member)} has no bytes")
     return data
+
+
+def _of_pixels(data: bytes, member: Member) -> bytes:
+    """The pixels of a record as PNG. Raises ImageError."""
+    try:
+        return png_of_pixels(data, member.path[-1])
+    except ValueError as error:
+        raise ImageError("corrupt_image", f"the pixels in {member_uri(member)} cannot be read: {error}") from None
 
 
 def _read_entry(fetch: Fetch, member: Member, limit: int) -> bytes:

@@ -2,7 +2,8 @@
 
 One row per image, in the order of ``images``, with all its annotations, wherever they stand in the file. The file is
 read as a stream; what an annotation says is told by its content, so one file may mix kinds. Category ids give the
-vocabulary: names in the order of the ids.
+vocabulary: names in the order of the ids. LVIS (lvisdataset.org/dataset) has ``coco_url`` in place of ``file_name``,
+and Objects365 (objects365.org) paths from folders of its own: such images are found by the ends of their paths.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import json
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from beam_tfrecord.annotations.cells import shown
 from beam_tfrecord.annotations.polygons import check_pycocotools
@@ -20,6 +22,7 @@ from beam_tfrecord.core.account import ANNOTATIONS, CATEGORIES, IMAGES, KEYS, OF
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ElementError, ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.documents import NamedImages, images_below
 from beam_tfrecord.manifests.formats.coco_annotations import (
     Annotation,
     Category,
@@ -30,12 +33,12 @@ from beam_tfrecord.manifests.formats.coco_annotations import (
     parse_categories,
 )
 from beam_tfrecord.manifests.grouping import Groups
-from beam_tfrecord.manifests.siblings import parent, without_suffix
+from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, parent, without_suffix
 from beam_tfrecord.manifests.text.compression import open_unpacked
 from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_members
 from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.row_fields import rejected
-from beam_tfrecord.manifests.text.uri_text import name_of
+from beam_tfrecord.manifests.text.uri_text import WEB_SCHEMES, name_of, scheme_of
 from beam_tfrecord.options.config import ManifestConfig
 
 
@@ -63,6 +66,7 @@ class _Image:
         return posixpath.normpath(self.file_name.strip().replace("\\", "/"))
 
 
+_SAMPLE = 50  # images whose places are looked at
 _ARRAYS = ("images", "annotations", "categories")
 # What is read of the members; the other keys are told of.
 _KEYS = {
@@ -106,6 +110,7 @@ class CocoFormat(ManifestFormat):
         has_polygons = False
         with_category = -1  # place of the first annotation that names one
         told, keys = AccountBuilder(), _Keys()
+        sample: list[str] = []
         for item in _items(files, uri):
             seen.add(item.key)
             keys.see(item)
@@ -113,6 +118,8 @@ class CocoFormat(ManifestFormat):
                 continue
             if item.key in _ARRAYS:
                 told.find(item.key)
+            if item.key == "images" and len(sample) < _SAMPLE:
+                sample.append(_parse_image(item).file_name)
             if item.key == "categories":
                 categories.append((item.value, item.repeated))
             elif item.key == "annotations" and isinstance(item.value, Mapping):
@@ -135,16 +142,26 @@ class CocoFormat(ManifestFormat):
                 f'(a list of {{"id": ..., "name": ...}}), or take category_id out where all objects are of one class'
             )
         told.find(KEYS, len(keys.seen))
+        base, by_name = _place_of_images(files, config.images or parent(uri), sample, config.images is None)
+        decisions = [Decision("kinds of annotations", ", ".join(kinds_of_file(kinds)), "their members")]
+        if by_name:
+            decisions.append(
+                Decision("images", f"below {base}, by the ends of their paths", "none lies as it is stated")
+            )
         return Source(
             uri,
             self.name,
             split,
-            config.images or parent(uri),
+            base,
             labels=tuple(by_id[number].name for number in sorted(by_id)) if by_id else None,
             category_ids=tuple(sorted(by_id)) if by_id else None,
-            details={"kinds": kinds_of_file(kinds), "masks": _mask_folder(files, uri) if "panoptic" in kinds else ""},
+            details={
+                "kinds": kinds_of_file(kinds),
+                "masks": _mask_folder(files, uri) if "panoptic" in kinds else "",
+                "by_name": by_name,
+            },
             account=told.account(),
-            decisions=(Decision("kinds of annotations", ", ".join(kinds_of_file(kinds)), "their members"),),
+            decisions=tuple(decisions),
         )
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
@@ -171,6 +188,9 @@ class CocoFormat(ManifestFormat):
                     else:
                         strays.append((item.place, _no_image(item)))
             by_id = parse_categories(categories, source.uri)
+            if source.details["by_name"]:
+                named = NamedImages(images_below(files, source.base))
+                images = [_found(image, named) for image in images]
             yield from self._rows(source, images, annotations, by_id, told)
             for image_id in annotations.left():
                 places = [annotation.place for annotation in annotations.take(image_id)]
@@ -360,6 +380,48 @@ def _parse_image(item: JsonItem) -> _Image:
         return _Image(item.place, image_id, problem=f"{told} has no file_name")
     size, odd = _stated_size(members)
     return _Image(item.place, image_id, file_name, size, odd_size=odd)
+
+
+def _place_of_images(files: Files, base: str, sample: Sequence[str], may_move: bool) -> tuple[str, bool]:
+    """(folder of the images, whether they are found there by the ends of their paths).
+
+    That is so where paths with folders, or addresses as those of LVIS, lead to no file, and files with such ends are
+    there. may_move: ``base`` is the folder of the document, which may be one of labels beside those of images.
+    """
+    stated = [name for name in sample if "/" in name.replace("\\", "/")]
+    if not stated or len(stated) < len(sample) or scheme_of(base) in WEB_SCHEMES:
+        return base, False
+    if any(not scheme_of(name) and files.is_file(files.join(base, name.replace("\\", "/"))) for name in stated):
+        return base, False
+    beside = may_move and name_of(base).lower() in LABEL_FOLDERS
+    for folder in [base, *([parent(base)] if beside else [])]:
+        named = NamedImages(images_below(files, folder))
+        if any(_end_in(named, name) for name in stated):
+            return folder, True
+    return base, False
+
+
+def _end_in(named: NamedImages, stated: str) -> bool:
+    try:
+        return named.find(_path_of(stated)) is not None
+    except RowError:  # several: which is asked when it is read
+        return True
+
+
+def _path_of(stated: str) -> str:
+    """A path, or that of an address: http://images.cocodataset.org/train2017/000000391895.jpg."""
+    return urlsplit(stated).path.lstrip("/") if scheme_of(stated) in WEB_SCHEMES else stated
+
+
+def _found(image: _Image, named: NamedImages) -> _Image:
+    """The image with the path of the file that is meant, as it is where there is none."""
+    if image.problem or not image.file_name:
+        return image
+    try:
+        found = named.find(_path_of(image.file_name))
+    except RowError as error:
+        return replace(image, problem=error.message)
+    return replace(image, file_name=found) if found is not None else image
 
 
 def _stated_size(members: Members) -> tuple[tuple[int, int] | None, str]:

@@ -6,13 +6,18 @@ they are and are read by their place in the file (a :class:`~beam_tfrecord.core.
 is decided once for all files of a place, from the first records of some of them: by the names that the Object Detection
 API, the ImageNet scripts and TensorFlow Datasets give, else by what the values are, or by ``--image_key`` and
 ``--label_key``. Names of classes come from the records, or from the files of TensorFlow Datasets beside them.
+
+Pixels without an encoding are read by their shape. StyleGAN's tool (github.com/NVlabs/stylegan2, ``dataset_tool.py``)
+has them in ``data``, channels first, with ``shape``, in a file for each size, and one-hot labels beside them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, BinaryIO, cast
+import io
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from beam_tfrecord.core.account import (
     AS_LABELS,
@@ -26,6 +31,7 @@ from beam_tfrecord.core.elements import Member, RejectedRow, Row
 from beam_tfrecord.datasets.record_view import RecordView, frames, view_record
 from beam_tfrecord.datasets.shard_files import FoundFiles, find_files, starts_with_record
 from beam_tfrecord.errors import REJECT_CODES, DatasetError, ManifestError
+from beam_tfrecord.manifests.archives.raw_pixels import RAW_PIXELS, layout_name
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import is_data_name, is_record_name, junk_part
 from beam_tfrecord.manifests.own_outputs import check_input
@@ -40,7 +46,8 @@ from beam_tfrecord.tfrecord.framing import HEADER_SIZE
 from beam_tfrecord.tools.extracting.command import joint_vocabulary
 from beam_tfrecord.tools.extracting.layout import Layout
 from beam_tfrecord.tools.extracting.paths import ImagePaths
-from beam_tfrecord.tools.extracting.recognised_keys import keys_of, look_at, unread
+from beam_tfrecord.tools.extracting.pictures import RawPixels, raw_pixels
+from beam_tfrecord.tools.extracting.recognised_keys import Look, keys_of, look_at, unread
 from beam_tfrecord.tools.extracting.records import (
     FEATURES,
     RECORDS,
@@ -58,6 +65,7 @@ _METADATA = (".labels.txt", "/features.json", "/dataset_info.json")
 _MASKS = ("mask", "instance_mask")
 _CONTAINERS = {"gzip": ("gzip", 0), "zlib": ("deflate", 2)}  # the header of a zlib stream has two bytes (RFC 1950)
 _PARTS = ("id", "split", "group")
+_BY_SIZE = re.compile(r"(.+)-r(\d\d)\.tfrecords")  # StyleGAN's dataset_tool.py: the logarithm of the size
 
 
 class TfrecordFormat(ManifestFormat):
@@ -85,8 +93,9 @@ class TfrecordFormat(ManifestFormat):
             if fault.code != "wrong_metadata":
                 place = with_slash(uri) if is_folder else ""
                 raise ManifestError(f"{place}{fault.file}: {fault.cause}")
-        look = look_at(files, found)
         decided: list[Decision] = []
+        found, smaller = _largest(found, decided)
+        look = look_at(files, found)
         keys = keys_of(look, config, uri, decided)
         names = {key: list(own) for key, own in found.label_names.items() if key in look.dtypes}
         labels, changed = joint_vocabulary(
@@ -98,9 +107,14 @@ class TfrecordFormat(ManifestFormat):
         )
         if labels is not None:
             decided.append(Decision("names of the labels", f"{len(labels)} names", "files of names beside them"))
-        elif "label" in keys or "object_label" in keys:
+        beside = None if {"label", "label_text", "object_label"} & keys.keys() else _labels_beside(files, found)
+        if beside is not None:
+            decided.append(Decision("labels", name_of(beside.uri), "it has one for each record"))
+        has_numbers = labels is None and (beside is not None or _are_numbers(look, keys))
+        if labels is None and ({"label", "object_label"} & keys.keys() or beside is not None):
             why = "only all records together tell which there are: --labels keeps the ids of a list of names"
-            decided.append(Decision("ids of the labels", "given anew, in the order of the names", why))
+            order = "numbers" if has_numbers else "names"
+            decided.append(Decision("ids of the labels", f"given anew, in the order of the {order}", why))
         decided += [Decision("ids of the labels", told, "the two lists of names differ") for told in changed]
         surprises = [
             ("annotation_ignored", f"{fault.file}: {fault.cause}")
@@ -118,9 +132,11 @@ class TfrecordFormat(ManifestFormat):
                 "files": [[file.uri, file.name, file.split, file.records] for file in found.files],
                 "keys": keys,
                 "names": names,
+                "labels": beside.uri if beside is not None else "",
+                "numbers": has_numbers,
                 "found": f"{len(found.files)} file{'s' * (len(found.files) != 1)} of records",
             },
-            account=_files_account(files, uri if is_folder else "", found),
+            account=_files_account(files, uri if is_folder else "", found, smaller, beside),
             decisions=tuple(decided),
             surprises=tuple(surprises),
         )
@@ -134,9 +150,72 @@ class TfrecordFormat(ManifestFormat):
         told = piece.source.details["files"]
         names = {key: tuple(own) for key, own in piece.source.details["names"].items()}
         layout = Layout(dict(piece.source.details["keys"]), names_by_key=names)
+        beside = piece.source.details["labels"]
+        labels = read_labels(files, beside) if beside else None
         for number in range(piece.start, len(told) if piece.end < 0 else piece.end):
             uri, _, split, stated = told[number]
-            yield from _RowsOfFile(files, uri, split, stated, layout, config).rows()
+            if labels is not None:
+                stated = len(labels)
+            yield from _RowsOfFile(files, uri, split, stated, layout, config, labels).rows()
+
+
+class _LabelFile(NamedTuple):
+    """A file of labels for the records of another file."""
+
+    uri: str
+    records: int
+
+
+def _largest(found: FoundFiles, decided: list[Decision]) -> tuple[FoundFiles, frozenset[str]]:
+    """(the files without those of smaller copies of the same images, uris of those), as StyleGAN has them by size."""
+    sizes: dict[str, dict[int, str]] = {}
+    for file in found.files:
+        told = _BY_SIZE.fullmatch(file.uri)
+        if told is not None:
+            sizes.setdefault(told[1], {})[int(told[2])] = file.uri
+    smaller = frozenset(uri for own in sizes.values() for size, uri in own.items() if size < max(own))
+    if not smaller:
+        return found, smaller
+    kept = tuple(file for file in found.files if file.uri not in smaller)
+    names = ", ".join(name_of(file.uri) for file in kept)
+    decided.append(Decision("files of the largest images", names, "the others hold smaller copies of them"))
+    faults = tuple(fault for fault in found.faults if fault.code != "missing_file")
+    return replace(found, files=kept, faults=faults), smaller
+
+
+def _labels_beside(files: Files, found: FoundFiles) -> _LabelFile | None:
+    """The labels that StyleGAN's tool writes beside a file of records: an array of NumPy, one row for each."""
+    if len(found.files) != 1 or (told := _BY_SIZE.fullmatch(found.files[0].uri)) is None:
+        return None
+    uri = f"{told[1]}-rxx.labels"
+    return _LabelFile(uri, len(read_labels(files, uri))) if files.is_file(uri) else None
+
+
+def read_labels(files: Files, uri: str) -> list[str]:
+    """The number of the class of each record. Raises ManifestError for what is no array of numbers or one-hot rows."""
+    import numpy as np
+
+    with readable(uri), files.open(uri) as stream:
+        data = stream.read()
+    try:
+        array = np.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise ManifestError(f"{uri} is no array of NumPy: {error}: move it away to convert without labels") from None
+    if array.ndim == 1 and array.dtype.kind in "iu":
+        return [str(number) for number in array.tolist()]
+    if array.ndim != 2 or not ((array == 0) | (array == 1)).all() or not (array.sum(axis=1) == 1).all():
+        raise ManifestError(
+            f"{uri} has not one class for each record (an array of {array.dtype} and the shape {array.shape}): move it "
+            f"away to convert without labels"
+        )
+    return [str(number) for number in array.argmax(axis=1).tolist()]
+
+
+def _are_numbers(look: Look, keys: Mapping[str, str]) -> bool:
+    """Whether all labels are whole numbers without names."""
+    found = [keys[name] for name in ("label", "object_label") if name in keys]
+    texts = [name for name in ("label_text", "object_text") if name in keys]
+    return bool(found) and not texts and all(look.dtypes.get(key) == "int64" for key in found)
 
 
 def _holds_records_only(files: Files, uri: str) -> bool:
@@ -145,7 +224,11 @@ def _holds_records_only(files: Files, uri: str) -> bool:
     found = False
     for info in files.walk(uri):
         path = info.uri[start:]
-        if junk_part(path) is not None or is_data_name(path) or path.endswith((".pbtxt", ".idx", ".array_record")):
+        if (
+            junk_part(path) is not None
+            or is_data_name(path)
+            or path.endswith((".pbtxt", ".idx", ".array_record", "-rxx.labels"))
+        ):
             continue
         if not is_record_name(name_of(path)):
             return False
@@ -153,16 +236,22 @@ def _holds_records_only(files: Files, uri: str) -> bool:
     return found
 
 
-def _files_account(files: Files, folder: str, found: FoundFiles) -> Account:
+def _files_account(
+    files: Files, folder: str, found: FoundFiles, smaller: Collection[str], beside: _LabelFile | None
+) -> Account:
     """What became of the files below the folder; of those that were named themselves without one."""
     told = AccountBuilder()
     own = {file.uri for file in found.files}
-    uris = [info.uri for info in files.walk(folder)] if folder else sorted(own)
+    uris = [info.uri for info in files.walk(folder)] if folder else sorted({*own, *smaller})
     told.find(FILES, len(uris))
     for uri in uris:
         path = uri[len(with_slash(folder)) :] if folder else uri
         if uri in own:
             told.use(FILES, RECORDS)
+        elif uri in smaller:
+            told.name(FILES, "smaller copies of the same images", path)
+        elif beside is not None and uri == beside.uri:
+            told.use(FILES, AS_LABELS)
         elif junk_part(path) is not None:
             told.name(FILES, JUNK, path)
         elif found.label_names and f"/{path}".endswith(_METADATA):
@@ -191,7 +280,10 @@ class _PathsInFile:
 
 @dataclass
 class _RowsOfFile:
-    """The rows of one file of records. stated: how many records the metadata tell, or None."""
+    """The rows of one file of records.
+
+    stated: how many records the metadata tell, or None. labels: of the records, where a file beside them has them.
+    """
 
     files: Files
     uri: str
@@ -199,6 +291,7 @@ class _RowsOfFile:
     stated: int | None
     layout: Layout
     config: ManifestConfig
+    labels: Sequence[str] | None = None
     told: AccountBuilder = field(default_factory=AccountBuilder)
 
     def rows(self) -> Iterator[Item]:
@@ -238,6 +331,7 @@ class _RowsOfFile:
             view = view_record(record.data)
             found = RecordExtractor(self.layout, cast(ImagePaths, paths)).extract(view, place)
             parts = self._parts(view)
+            self._check_raw(view)
         except UnextractableError as error:
             code = error.problem.code if error.problem.code in REJECT_CODES else "bad_row"
             return self._reject(record.index, code, error.problem.cause)
@@ -245,15 +339,20 @@ class _RowsOfFile:
             return self._reject(record.index, "damaged_record", str(error))
         self._account(found)
 
-        def member(path: str) -> Member:
-            data = found.files[path]
+        def member(path: str, raw: RawPixels | None = None) -> Member:
+            data = found.files[path] if raw is None else raw.data
             offset = record.offset + HEADER_SIZE + _find(record.data, data)
             name = f"{record.index}/{paths.names.get(path, path)}"
-            return Member(self.uri, (name,), offset, len(data), container=container)
+            if raw is not None:
+                name += f" {layout_name(raw.order, raw.shape)}"
+            method = "stored" if raw is None else RAW_PIXELS
+            return Member(self.uri, (name,), offset, len(data), method, container)
 
         line = found.line
         del line["place"]
         line.update(parts)
+        if self.labels is not None and record.index < len(self.labels):
+            line["label"] = self.labels[record.index]
         views = frames(view)
         if "frames" in line:
             line["frames"] = [
@@ -264,14 +363,24 @@ class _RowsOfFile:
             line = self._picture(line, view.features, paths, member)
         return Row(f"{self.uri}:{record.index}", line)
 
+    def _check_raw(self, view: RecordView) -> None:
+        """Raise UnextractableError for pixels of 16 bits, which are not read from where they lie."""
+        keys = self.layout.keys
+        for features in frames(view):
+            is_raw = keys.get("raw") in features and keys.get("encoded") not in features
+            if is_raw and raw_pixels(keys, features).dtype.itemsize > 1:
+                raise UnextractableError("bad_raw", "pixels of 16 bits are not read: extract the records first")
+
     def _picture(
-        self, fields: dict[str, Any], features: Features, paths: _PathsInFile, member: Callable[[str], Member]
+        self, fields: dict[str, Any], features: Features, paths: _PathsInFile, member: Callable[..., Member]
     ) -> dict[str, Any]:
         """The fields of a picture with the places of its bytes."""
         fields = dict(fields)
         if "image" in fields:
             path = fields["image"]
-            fields["member"] = member(path)
+            is_raw = self.layout.keys.get("encoded") not in features
+            raw = raw_pixels(self.layout.keys, features) if is_raw else None
+            fields["member"] = member(path, raw)
             fields["image"] = fields["filename"] = paths.names[path]
             fields["frame"] = "stored"  # TensorFlow, which all these tools decode with, turns no picture
             size = tuple(_number(features, self.layout.keys.get(name)) for name in ("width", "height"))
