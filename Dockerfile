@@ -1,6 +1,6 @@
 # One image for the workers of a cluster and for the launcher of a Dataflow Flex Template: docs/clusters.md.
 #
-#   docker build -t IMAGE .                               with s3:// and HEIC: --build-arg EXTRAS=aws,heif
+#   docker build -t IMAGE .                               with s3://, HEIC, COCO masks: --build-arg EXTRAS=aws,heif,coco
 #   beam-tfrecord convert ... --runner DataflowRunner --sdk_container_image IMAGE
 #
 # Not tested: no Docker engine was at hand, so this image has been neither built nor started. The tests check what can
@@ -18,13 +18,14 @@ FROM apache/beam_python3.11_sdk:${BEAM_VERSION}
 COPY --from=launcher /opt/google/dataflow/python_template_launcher /opt/google/dataflow/python_template_launcher
 
 # Dependencies in a layer of their own; what the Beam image has already at the pinned version stays as it is.
-# No TensorFlow: neither the workers nor the convert job import it.
+# No TensorFlow: neither the workers nor the convert job import it. What pip builds in this folder does not stay.
 ARG EXTRAS=""
 WORKDIR /opt/beam_tfrecord
 COPY setup.py pyproject.toml constraints.txt README.md LICENSE ./
 COPY beam_tfrecord beam_tfrecord
 COPY pipelines pipelines
 RUN pip install --no-cache-dir --constraint constraints.txt ".${EXTRAS:+[${EXTRAS}]}" \
+    && rm -rf build ./*.egg-info \
     && pip check \
     && python -c "import importlib.util as u; assert u.find_spec('tensorflow') is None, 'TensorFlow in the image'"
 

@@ -257,6 +257,12 @@ CHANGE_REASONS: Mapping[str, str] = MappingProxyType(
 )
 
 
+def is_nearly(name: str, known: Iterable[str]) -> bool:
+    """Whether a name is so near to a known one that it can hardly be another."""
+    candidates = [candidate.casefold() for candidate in known]
+    return bool(difflib.get_close_matches(name.casefold(), candidates, n=1, cutoff=0.8))
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """`` (did you mean 'x'?)`` for the known name nearest to ``name``, or nothing when none is near."""
     candidates = {candidate.casefold(): candidate for candidate in known}

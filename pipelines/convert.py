@@ -19,7 +19,7 @@ from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.options.places import parse_place
 from beam_tfrecord.storage import Storage, public_uri
 from beam_tfrecord.storage.lease import Lease
-from pipelines.exits import DONE, FAILED, WITHHELD, guarded
+from pipelines.exits import DONE, FAILED, WITHHELD, end_of_process, guarded
 from pipelines.options import (
     TerminalOptions,
     add_config_flags,
@@ -47,7 +47,7 @@ EXAMPLES = """examples:
 Flags that are not listed go to Beam (--runner, --direct_num_workers, --project ...)."""
 
 STAGING_KEPT = "what is finished stays in the staging place, and --resume goes on from there"
-NOTHING_WRITTEN = "nothing was published; run the same command again"
+NOTHING_WRITTEN = "the job has ended; nothing was published; run the same command again"
 
 
 def make_parser(prog: str = "beam-tfrecord convert") -> ArgumentParser:
@@ -95,7 +95,7 @@ def resume_told(job: Job, storage: Storage) -> Iterator[None]:
     except KeyboardInterrupt as stop:
         if str(stop) or not has_finished_shards(job, storage):
             raise
-        raise KeyboardInterrupt(f"stopped; {STAGING_KEPT}") from None
+        raise KeyboardInterrupt(f"stopped; the job has ended; {STAGING_KEPT}") from None
     except (StorageError, JobError) as error:
         if "--resume" in str(error) or not has_finished_shards(job, storage):
             raise
@@ -225,4 +225,4 @@ def tell_prepared(options: PipelineOptions, job: Job, terminal: TerminalOptions)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(end_of_process(main()))

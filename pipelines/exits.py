@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
-from collections.abc import Callable
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TextIO, cast
 
 from beam_tfrecord.errors import BeamTfrecordError, ConfigError
 from beam_tfrecord.storage import MissingFileError, UnreadableFileError
@@ -25,7 +31,8 @@ def guarded(command: Callable[[], int], when_stopped: str) -> int:
     with contextlib.suppress(ValueError):  # not the main thread: the caller deals with signals
         signal.signal(signal.SIGINT, signal.default_int_handler)  # also where we were started with it ignored
     try:
-        return command()
+        with echoes_unheard():
+            return command()
     except ConfigError as error:
         fail(str(error))
         return USAGE
@@ -37,3 +44,57 @@ def guarded(command: Callable[[], int], when_stopped: str) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return FAILED
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What Beam's threads say of a job that this process ends
+
+
+@contextlib.contextmanager
+def echoes_unheard() -> Iterator[None]:
+    """Tracebacks of Beam's own threads are not printed: whatever ends a job is told by the command, once.
+
+    With workers in this process those threads say so too, each with a traceback: of a mistake of the user, of a job
+    that was stopped, and now and then of the end of one that went well.
+    """
+    before = threading.excepthook
+
+    def hook(failure: threading.ExceptHookArgs) -> None:
+        frames = traceback.extract_tb(failure.exc_traceback)
+        if not any("/apache_beam/runners/" in Path(frame.filename).as_posix() for frame in frames):
+            before(failure)
+
+    threading.excepthook = hook
+    try:
+        with contextlib.redirect_stderr(cast(TextIO, _WithoutEchoes(sys.stderr))):
+            yield
+    finally:
+        threading.excepthook = before
+
+
+class _WithoutEchoes:
+    """A stream that leaves out the tracebacks which Beam's worker prints when it works in a thread of this process."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._thread = threading.local()
+
+    def write(self, text: str) -> int:
+        was_echo = getattr(self._thread, "was_echo", False)
+        self._thread.was_echo = text.startswith("Traceback (most recent call last)") and "sdk_worker.py" in text
+        if self._thread.was_echo or (was_echo and text == "\n"):  # print ends with a line break of its own
+            return len(text)
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def end_of_process(status: int) -> int:
+    """The status, when the process of a command is about to end with it: all is said, and what its threads say while
+    they are torn down is about nothing."""
+    sys.stderr.flush()
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    os.close(nothing)
+    return status

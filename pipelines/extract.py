@@ -21,7 +21,7 @@ from beam_tfrecord.tools.extracting.dataset import (
     shards_to_extract,
 )
 from beam_tfrecord.tools.showing.printable import printable
-from pipelines.exits import DONE, FAILED, guarded
+from pipelines.exits import DONE, FAILED, end_of_process, guarded
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, command_parser, place_to_write
 from pipelines.places import PLACE_HELP, parse_places_and_beam_flags
@@ -56,7 +56,10 @@ def make_parser(prog: str = "beam-tfrecord extract") -> ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     given = sys.argv[1:] if arguments is None else arguments
-    return guarded(lambda: extract(given), when_stopped="the folder has no manifest.jsonl; --overwrite starts anew")
+    return guarded(
+        lambda: extract(given),
+        when_stopped="the job has ended; the folder has no manifest.jsonl; --overwrite starts anew",
+    )
 
 
 def extract(arguments: Sequence[str]) -> int:
@@ -143,4 +146,4 @@ def text(extraction: Extraction, output: str, seconds: float) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(end_of_process(main()))

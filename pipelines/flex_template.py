@@ -22,7 +22,7 @@ from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.options.config import option_fields
 from beam_tfrecord.options.values import parse_count, parse_flag, parse_positive, parse_quality
 from pipelines import convert
-from pipelines.exits import guarded
+from pipelines.exits import end_of_process, guarded
 from pipelines.options import default_text
 
 NAME = "beam-tfrecord convert"
@@ -174,4 +174,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(end_of_process(main()))

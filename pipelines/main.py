@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from beam_tfrecord.errors import nearest
-from pipelines.exits import DONE, USAGE
+from pipelines.exits import DONE, USAGE, end_of_process
 from pipelines.terminal import fail
 
 COMMANDS = {
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE
     command = importlib.import_module(f"pipelines.{name}")
     status: int = command.main(rest)
-    return status
+    return end_of_process(status) if arguments is None else status
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from pipelines import resharding
-from pipelines.exits import guarded
+from pipelines.exits import end_of_process, guarded
 from pipelines.parsers import ArgumentParser
 
 DESCRIPTION = """Write several datasets as one. Their features and labels must be the same; where they are not, the
@@ -29,4 +29,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(end_of_process(main()))

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from beam_tfrecord.errors import ConfigError, nearest
+from beam_tfrecord.errors import ConfigError, is_nearly, nearest
 from beam_tfrecord.options.config import SECTIONS, ConvertConfig, option_fields
 from beam_tfrecord.options.places import expand_flag
 from pipelines.parsers import ArgumentParser, add_help_flag, choices_metavar
+from pipelines.terminal import say
 
 # What most users need, which the short help of convert shows.
 COMMON = frozenset(
@@ -119,12 +120,15 @@ def flags_of(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def split_beam_flags(parser: ArgumentParser, arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
-    """(our flags, the rest for Beam). Raises ConfigError for a flag that neither knows, with the nearest match."""
+    """(our flags, the rest for Beam). Raises ConfigError for a flag that neither knows, with the nearest match.
+
+    What only the job server of an engine can know is passed on, and told.
+    """
     ours = flags_of(parser)
     arguments = with_underscores(arguments, ours)
     namespace, rest = parser.parse_known_args(arguments)
     if rest:
-        check_beam_flags(rest, ours)
+        tell_passed_on(check_beam_flags(rest, ours), namespace)
     return namespace, [expand_flag(argument) for argument in rest]
 
 
@@ -143,23 +147,52 @@ def make_beam_parser() -> ArgumentParser:
     return parser
 
 
-def parse_for_beam(parser: ArgumentParser, arguments: Sequence[str]) -> list[str]:
-    """The arguments that are not Beam's. Raises ConfigError for a value that Beam cannot read."""
+def parse_for_beam(parser: ArgumentParser, arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
+    """Beam's options, and the arguments that are not Beam's. Raises ConfigError for a value that Beam cannot read."""
     try:
-        return parser.parse_known_args(list(arguments))[1]
+        return parser.parse_known_args(list(arguments))
     except (TypeError, AttributeError) as error:  # of an option whose JSON is of another kind than Beam expects
         raise ConfigError(
             f"an option of Beam has a value that it cannot read ({error}); see its documentation"
         ) from None
 
 
-def check_beam_flags(arguments: Sequence[str], ours: Sequence[str]) -> None:
-    """Raise ConfigError for what is no flag of Beam's PipelineOptions either."""
+def check_beam_flags(arguments: Sequence[str], ours: Sequence[str]) -> list[str]:
+    """The flags that are no option of Beam's either, but may be one of the engine's job server.
+
+    Raises ConfigError where the engine has none, for what is nearly a flag that is known, and for words that belong to
+    no flag.
+    """
     parser = make_beam_parser()
-    unknown = parse_for_beam(parser, arguments)
+    options, unknown = parse_for_beam(parser, arguments)
+    known = [*ours, *flags_of(parser)]
+    passed_on: list[str] = []
+    takes_value = False
     for argument in unknown:
+        flag, equals, _ = argument.partition("=")
         if argument.startswith("-"):
-            flag = argument.partition("=")[0]
-            raise ConfigError(f"there is no flag {flag}{nearest(flag, [*ours, *flags_of(parser)])}; --help lists all")
-    if unknown:
-        raise ConfigError(f"{unknown[0]!r} belongs to no flag; see --help")
+            if not is_for_job_server(flag, options.runner, known):
+                raise ConfigError(f"there is no flag {flag}{nearest(flag, known)}; --help lists all")
+            passed_on.append(flag)
+        elif not takes_value:
+            raise ConfigError(f"{argument!r} belongs to no flag; see --help")
+        takes_value = argument.startswith("-") and not equals
+    return passed_on
+
+
+def is_for_job_server(flag: str, runner: str | None, known: Sequence[str]) -> bool:
+    """Whether a flag that is not known can be an option of the job server through which jobs reach an engine.
+
+    What is nearly a known flag is a slip of the pen: Beam's client would drop it in silence.
+    """
+    from beam_tfrecord.transforms.engines import engine_named
+
+    if not flag.startswith("--") or len(flag) < 3 or is_nearly(flag, known):
+        return False
+    return engine_named(runner or "DirectRunner").has_job_server
+
+
+def tell_passed_on(flags: Sequence[str], namespace: argparse.Namespace) -> None:
+    """Say which flags only the job server can know."""
+    if flags and not namespace.quiet:
+        say(f"note: neither this tool nor Beam knows {', '.join(flags)}: passed on to the job server")

@@ -9,7 +9,14 @@ from beam_tfrecord.errors import ConfigError, DatasetError, nearest
 from beam_tfrecord.manifests import missing
 from beam_tfrecord.options.places import expand_flag, parse_place
 from beam_tfrecord.storage import Storage, public_uri
-from pipelines.options import flags_of, make_beam_parser, parse_for_beam, with_underscores
+from pipelines.options import (
+    flags_of,
+    is_for_job_server,
+    make_beam_parser,
+    parse_for_beam,
+    tell_passed_on,
+    with_underscores,
+)
 from pipelines.parsers import ArgumentParser
 
 PLACE_HELP = "a dataset's folder, a TFRecord file, or a glob; several files are fine"
@@ -24,13 +31,21 @@ def parse_places(parser: ArgumentParser, arguments: Sequence[str]) -> tuple[argp
 def parse_places_and_beam_flags(
     parser: ArgumentParser, arguments: Sequence[str]
 ) -> tuple[argparse.Namespace, list[str], list[str]]:
-    """(our flags, places, Beam's flags). Beam's parser tells its flags and their values from the places."""
+    """(our flags, places, Beam's flags). Beam's parser tells its flags and their values from the places.
+
+    What only the job server of an engine can know is one of Beam's flags as well: a switch, or ``--flag=value``.
+    """
     namespace, rest = parser.parse_known_args(with_underscores(arguments, flags_of(parser)))
     if not any(argument.startswith("-") for argument in rest):
         return namespace, _places(rest, []), []  # and Beam need not be asked
     beam_parser = make_beam_parser()
-    unknown = parse_for_beam(beam_parser, rest)
-    places = _places(unknown, [*flags_of(parser), *flags_of(beam_parser)])
+    options, unknown = parse_for_beam(beam_parser, rest)
+    known = [*flags_of(parser), *flags_of(beam_parser)]
+    before = unknown[: unknown.index("--")] if "--" in unknown else unknown
+    flags = [part for part in before if is_for_job_server(part.partition("=")[0], options.runner, known)]
+    tell_passed_on([flag.partition("=")[0] for flag in flags], namespace)
+    unknown = _without(unknown, flags)
+    places = _places(unknown, known)
     return namespace, places, [expand_flag(flag) for flag in _without(rest, unknown)]
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from pipelines import resharding
-from pipelines.exits import guarded
+from pipelines.exits import end_of_process, guarded
 from pipelines.parsers import ArgumentParser
 
 DESCRIPTION = """Write a dataset anew with another number of shards, another compression or other names of splits. The
@@ -31,4 +31,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(end_of_process(main()))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from apache_beam.runners.runner import PipelineResult
 
 BEAM_FLAGS = "Flags that are not listed go to Beam (--runner, --direct_num_workers, --project ...)."
-WHEN_STOPPED = "nothing was published; run the same command again"
+WHEN_STOPPED = "the job has ended; nothing was published; run the same command again"
 
 
 def make_parser(prog: str, description: str, epilog: str, usage: str) -> ArgumentParser:

@@ -32,7 +32,8 @@ def load_beam(beam_flags: Sequence[str], places: Iterable[str]) -> PipelineOptio
     from beam_tfrecord.transforms import running
 
     options = running.make_options(beam_flags)
-    if running.is_local(options):
+    running.quiet_server(options)
+    if running.is_bound(options):
         running.quiet_runner()
     return options
 

@@ -21,7 +21,7 @@ from beam_tfrecord.tools.showing.printable import printable
 from beam_tfrecord.tools.verifying import Verdict
 from beam_tfrecord.tools.verifying.dataset import join_verdicts, verdict_from_json
 from beam_tfrecord.tools.verifying.decoders import AUTO, DECODERS, TENSORFLOW, choose_decoder
-from pipelines.exits import DONE, FAILED, guarded
+from pipelines.exits import DONE, FAILED, end_of_process, guarded
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, choices_metavar, command_parser, one_of, place_to_write
 from pipelines.places import PLACE_HELP, parse_places_and_beam_flags
@@ -86,7 +86,7 @@ def _count(text: str) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     given = sys.argv[1:] if arguments is None else arguments
-    return guarded(lambda: verify(given), when_stopped="nothing was changed")
+    return guarded(lambda: verify(given), when_stopped="the job has ended; nothing was changed")
 
 
 def verify(arguments: Sequence[str]) -> int:
@@ -217,4 +217,4 @@ def text(verdict: Verdict, seconds: float) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(end_of_process(main()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,7 @@ class Engine:
 
     name: for people. runner: what Beam knows it by. check: raises ConfigError when options are missing. is_local: it
     works in this process or in processes that it starts, and ends with it. outlives_launcher: the job goes on when
-    this process ends.
+    this process ends. has_job_server: jobs go through a job server, which may know options of its own.
     """
 
     name: str
@@ -39,14 +40,22 @@ class Engine:
     check: Callable[[PipelineOptions, ConvertConfig | None], None] = lambda options, config: None
     is_local: bool = False
     outlives_launcher: bool = True
+    has_job_server: bool = False
 
 
 def find_engine(options: PipelineOptions) -> Engine:
+    """:func:`engine_named` for the name in the options.
+
+    Only before a job is submitted, since Beam takes the name out of them then: :func:`placed` keeps what is found.
+    """
+    return engine_named(options.view_as(StandardOptions).runner or "DirectRunner")
+
+
+def engine_named(given: str) -> Engine:
     """The engine that ``--runner`` names. Raises ConfigError for one that is not known or cannot run the job.
 
     The full name of a runner class that is not listed is taken as it stands: somebody's own.
     """
-    given = options.view_as(StandardOptions).runner or "DirectRunner"
     refusal = REFUSED.get(_short(given))
     if refusal:
         raise ConfigError(f"--runner {given}: {refusal}")
@@ -164,10 +173,10 @@ ENGINES: Mapping[str, Engine] = {
     "fnapi": _DIRECT,
     "bundlebaseddirect": _DIRECT,
     "dataflow": Engine("DataflowRunner", "DataflowRunner", _check_dataflow),
-    "flink": Engine("FlinkRunner", "FlinkRunner", _check_flink),
-    "spark": Engine("SparkRunner", "SparkRunner", _check_flink),
-    "portable": Engine("PortableRunner", "PortableRunner", _check_portable),
-    "prism": Engine("PrismRunner", "PrismRunner", outlives_launcher=False),
+    "flink": Engine("FlinkRunner", "FlinkRunner", _check_flink, has_job_server=True),
+    "spark": Engine("SparkRunner", "SparkRunner", _check_flink, has_job_server=True),
+    "portable": Engine("PortableRunner", "PortableRunner", _check_portable, has_job_server=True),
+    "prism": Engine("PrismRunner", "PrismRunner", outlives_launcher=False, has_job_server=True),
 }
 
 REFUSED: Mapping[str, str] = {
@@ -186,8 +195,83 @@ def works_in_launcher(engine: Engine, options: PipelineOptions) -> bool:
     if not engine.outlives_launcher or portable.environment_type == "LOOPBACK" or portable.job_endpoint == "embed":
         return True
     # Without the address of a cluster, Beam starts the engine as a process of its own and ends it with this one.
-    if engine.name == "FlinkRunner":
-        return str(options.view_as(FlinkRunnerOptions).flink_master).startswith("[")
-    if engine.name == "SparkRunner":
-        return str(options.view_as(SparkRunnerOptions).spark_master_url).startswith("local")
-    return False
+    cluster = _CLUSTERS.get(engine.name)
+    return cluster is not None and not portable.job_endpoint and cluster.is_own(options)
+
+
+def starts_job_server(engine: Engine, options: PipelineOptions) -> bool:
+    """Whether Beam starts the job server as a process of its own, which ends with this one.
+
+    Beam hands a job to such a server and returns; only then does the server hand it to the cluster.
+    """
+    cluster = _CLUSTERS.get(engine.name)
+    if cluster is None or options.view_as(PortableOptions).job_endpoint:
+        return False
+    return cluster.is_own(options) or not cluster.takes_jar(options)
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    """What a runner that starts a job server submits to. master: address. own: what it looks like where Beam starts the
+    cluster itself. takes_jar: whether the job goes there as a jar, without a job server. jar_flags: the flags for it.
+    """
+
+    master: Callable[[PipelineOptions], str]
+    own: re.Pattern[str]
+    takes_jar: Callable[[PipelineOptions], bool]
+    jar_flags: str
+
+    def is_own(self, options: PipelineOptions) -> bool:
+        """Whether Beam starts the cluster."""
+        return self.own.match(self.master(options)) is not None
+
+
+_CLUSTERS: Mapping[str, _Cluster] = {
+    "FlinkRunner": _Cluster(
+        lambda options: str(options.view_as(FlinkRunnerOptions).flink_master),
+        re.compile(r"\s*\["),
+        lambda options: bool(options.view_as(FlinkRunnerOptions).flink_submit_uber_jar),
+        "--flink_submit_uber_jar",
+    ),
+    "SparkRunner": _Cluster(
+        lambda options: str(options.view_as(SparkRunnerOptions).spark_master_url),
+        re.compile(r"local(\[.+\])?$"),
+        lambda options: bool(options.view_as(SparkRunnerOptions).spark_submit_uber_jar),
+        "--spark_submit_uber_jar --spark_rest_url URL",
+    ),
+}
+
+
+def ways_without_job_server(engine: Engine) -> str:
+    """How a job reaches a cluster without a job server that ends with this process."""
+    flags = _CLUSTERS[engine.name].jar_flags
+    return f"--runner PortableRunner --job_endpoint HOST:PORT of a job server that lasts, or {flags}"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a job runs, as its options say before Beam changes them.
+
+    is_bound: the job ends with this process. endpoint: HOST:PORT of the job service, '' for one that Beam starts. pool:
+    HOST:PORT of the worker pool, '' without one. place: where a person finds the job once this process is gone.
+    has_own_server: the job goes to its cluster through a job server that Beam starts here.
+    """
+
+    engine: Engine
+    is_bound: bool
+    endpoint: str = ""
+    pool: str = ""
+    place: str = ""
+    has_own_server: bool = False
+
+
+def placed(options: PipelineOptions) -> Placement:
+    """Where the options lead a job. Raises ConfigError for an engine that is not known."""
+    engine, portable = find_engine(options), options.view_as(PortableOptions)
+    endpoint = str(portable.job_endpoint or "")
+    pool = ""
+    if portable.environment_type == "EXTERNAL":
+        pool = portable.environment_config or portable.lookup_environment_option("external_service_address") or ""
+    place = endpoint or (_CLUSTERS[engine.name].master(options) if engine.name in _CLUSTERS else "")
+    own_server = starts_job_server(engine, options)
+    return Placement(engine, works_in_launcher(engine, options), endpoint, str(pool), place, own_server)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import logging
-import re
-import socket
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from apache_beam.metrics import MetricsFilter
 from apache_beam.options.pipeline_options import (
     DirectOptions,
     PipelineOptions,
-    PortableOptions,
+    PrismRunnerOptions,
     ProfilingOptions,
     SetupOptions,
     StandardOptions,
@@ -27,7 +26,6 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.pipeline import Pipeline
 from apache_beam.runners.runner import PipelineResult
 
-from beam_tfrecord import errors
 from beam_tfrecord.conversion.writing.progress import PROGRESS, Progress
 from beam_tfrecord.errors import ConfigError, JobError
 from beam_tfrecord.options.config import ConvertConfig
@@ -36,23 +34,34 @@ from beam_tfrecord.transforms.counters import NAMESPACE
 from beam_tfrecord.transforms.dataflow import (
     check_login,
     console_link,
-    dataflow_errors,
-    dataflow_text,
     read_dry_run,
     runs_nothing,
 )
-from beam_tfrecord.transforms.engines import Engine, check_engine, find_engine, works_in_launcher
+from beam_tfrecord.transforms.engines import (
+    Engine,
+    Placement,
+    check_engine,
+    find_engine,
+    placed,
+    starts_job_server,
+    ways_without_job_server,
+    works_in_launcher,
+)
+from beam_tfrecord.transforms.failures import (
+    WorkerLostError,  # noqa: F401 - callers look for it where jobs are run
+    answers,
+    errors_of,
+    lost_worker,
+    own_error,
+    tells_of_lost_worker,
+    told,
+)
 
 BeamFlags: TypeAlias = Sequence[str] | PipelineOptions  # as they are given: flags, or options made of them
 POLL_SECONDS = 5.0  # between questions to an engine for its counters
+STOP_SECONDS = 10.0  # that a job which was stopped has to end in
 # What a question for counters ends with where there are none yet or never any, or where the engine does not answer.
 UNTOLD = (NotImplementedError, AttributeError, KeyError, ValueError, TypeError, RuntimeError, OSError, grpc.RpcError)
-_OWN_ERROR = re.compile(
-    r"beam_tfrecord\.errors\.(ConfigError|ManifestError|StorageError|DatasetError|JobError): (.*?)"
-    r"(?: \[while running|\n\n|\n(?=Traceback|During handling)|$)",
-    re.DOTALL,
-)
-_LOST_WORKER = re.compile(r"Channel closed prematurely")  # how Beam's own runners say so
 
 
 class _OptionsWithViews(PipelineOptions):
@@ -88,6 +97,25 @@ def quiet_runner() -> None:
     """Keep the in-process runner from logging what this module raises (with a traceback) or what concerns Beam
     alone."""
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
+
+
+def quiet_server(options: PipelineOptions) -> None:
+    """Keep Beam from telling how it starts and ends a job server, and Prism from telling what it does.
+
+    Unless the options ask Prism for more. What ends a job is told by the engine when it gives the job up.
+    """
+    logging.getLogger("apache_beam.utils.subprocess_server").setLevel(logging.ERROR)
+    if options.view_as(PrismRunnerOptions).prism_log_level == "info":  # the default
+        logging.getLogger("PrismJobServer").addFilter(_nothing)  # once, however often
+
+
+def _nothing(record: logging.LogRecord) -> bool:
+    return False
+
+
+def is_bound(options: PipelineOptions) -> bool:
+    """Whether the job ends with this process: what happens to it is told here, once."""
+    return placed(options).is_bound
 
 
 def is_local(options: PipelineOptions) -> bool:
@@ -161,58 +189,72 @@ def run_watched(pipeline: Pipeline, watch: Callable[[], None] = lambda: None, in
     ``PROGRESS`` is kept up to date: by the writers where they live in this process, from the engine's counters
     elsewhere. Raises JobError when an engine gives the job up.
     """
-    engine = find_engine(pipeline.options)
-    if engine.is_local:
-        return _run_in_thread(pipeline, engine, watch, interval)
+    where = placed(pipeline.options)
+    if where.engine.is_local:
+        return _run_in_thread(pipeline, where.engine, watch, interval)
     if runs_nothing(pipeline.options):
         raise ConfigError("--dry_run and --template_location start no job: there is no result to wait for")
-    return _wait_for(submit(pipeline), pipeline.options, watch, interval)
+    return _wait_for(submit(pipeline), pipeline.options, where, watch, interval)
 
 
 def submit(pipeline: Pipeline) -> PipelineResult:
     """Hand the pipeline to its engine, and do not wait. Raises JobError when the engine cannot be reached."""
-    engine = find_engine(pipeline.options)
-    if engine.is_local:
-        raise ConfigError(f"{engine.name} runs the job in this process: it cannot go on without it")
-    endpoint = pipeline.options.view_as(PortableOptions).job_endpoint
-    if engine.name == "PortableRunner" and endpoint != "embed" and not answers(endpoint):
-        raise JobError(f"no job service answers at {endpoint}: start the engine, or correct --job_endpoint")
+    where = placed(pipeline.options)
+    if where.engine.is_local:
+        raise ConfigError(f"{where.engine.name} runs the job in this process: it cannot go on without it")
+    if where.endpoint not in ("", "embed") and not answers(where.endpoint):
+        raise JobError(f"no job service answers at {where.endpoint}: start the engine, or correct --job_endpoint")
     try:
-        return pipeline.run()
-    except errors_of(engine) as error:
-        raise _told(error, engine, "could not be submitted to") from error
+        with _own_interrupts(), _runner_kept(pipeline.options), _unlogged("subprocess_server"):
+            return pipeline.run()
+    except errors_of(where.engine) as error:
+        raise told(error, where, "could not be submitted to") from error
 
 
-def answers(endpoint: str, seconds: float = 10.0) -> bool:
-    """Whether something listens at HOST:PORT. Beam itself would wait for minutes and not say for what."""
-    host, _, port = endpoint.rpartition(":")
+@contextlib.contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Ctrl-C means afterwards what it meant before.
+
+    Beam's runners that start a job server take it over: they end that server, and the way to the job with it, before
+    anybody could cancel the job or say what becomes of it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=seconds).close()
-    except (OSError, ValueError, OverflowError):
-        return False
-    return True
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _runner_kept(options: PipelineOptions) -> Iterator[None]:
+    """The options name their runner afterwards too: Beam's portable runners take it out, and DirectRunner would be
+    what is left of it."""
+    standard = options.view_as(StandardOptions)
+    runner = standard.runner
+    try:
+        yield
+    finally:
+        standard.runner = runner
 
 
 def check_no_wait(options: PipelineOptions) -> None:
-    """Raise ConfigError where a job would end with this process."""
+    """Raise ConfigError where a job would end with this process, or would never come to its engine."""
     engine = find_engine(options)
     if works_in_launcher(engine, options):
         raise ConfigError(f"--no_wait: with {engine.name} and these options the job ends with this process")
-
-
-def errors_of(engine: Engine) -> tuple[type[BaseException], ...]:
-    """What an engine raises when it cannot be reached or a job failed there."""
-    from google.api_core.exceptions import GoogleAPIError  # slow to import, and of no use to a local job
-    from google.auth.exceptions import GoogleAuthError
-
-    common = (RuntimeError, OSError, grpc.RpcError, GoogleAPIError, GoogleAuthError)
-    return (*common, *dataflow_errors()) if engine.name == "DataflowRunner" else common
+    if starts_job_server(engine, options):
+        raise ConfigError(
+            f"--no_wait: {engine.name} starts a job server that ends with this command, before the cluster has the "
+            f"job; wait for the job, or give {ways_without_job_server(engine)}"
+        )
 
 
 def _wait_for(
-    result: PipelineResult, options: PipelineOptions, watch: Callable[[], None], interval: float
+    result: PipelineResult, options: PipelineOptions, where: Placement, watch: Callable[[], None], interval: float
 ) -> PipelineResult:
-    engine = find_engine(options)
     outcome: dict[str, BaseException] = {}
     messages: list[str] = []
 
@@ -224,8 +266,8 @@ def _wait_for(
 
     thread = threading.Thread(target=wait, name="wait-for-engine", daemon=True)
     asked = time.monotonic()
-    try:
-        with _errors_unlogged(messages.append):
+    with _errors_unlogged(messages.append):
+        try:
             thread.start()
             while thread.is_alive():
                 thread.join(interval)
@@ -233,16 +275,24 @@ def _wait_for(
                     take_counters(result, PROGRESS)
                     asked = time.monotonic()
                 watch()
-    except KeyboardInterrupt:
-        if works_in_launcher(engine, options) or engine.name == "PortableRunner":
-            with contextlib.suppress(*errors_of(engine)):  # the job may be over, or the engine gone
+        except KeyboardInterrupt:
+            if not where.is_bound:
+                raise NoLongerWatching(f"no longer watching; {_goes_on(where, job_link(result, options))}") from None
+            with contextlib.suppress(ValueError, *errors_of(where.engine)):  # it may be over, or the engine gone
                 result.cancel()
+            thread.join(STOP_SECONDS)
             raise
-        link = job_link(result, options)
-        raise NoLongerWatching(f"no longer watching; the job goes on at {link or engine.name}") from None
     if "error" in outcome:
-        raise _told(outcome["error"], engine, "was given up by", messages) from outcome["error"]
+        raise told(outcome["error"], where, "was given up by", messages) from outcome["error"]
     return result
+
+
+def _goes_on(where: Placement, link: str) -> str:
+    """What becomes of a job when nobody watches it any more, and where."""
+    at = f"{where.place} ({link})" if where.place and link else where.place or link or where.engine.name
+    if where.has_own_server:
+        return f"the job goes on at {where.place}, if the cluster has it already; its own page tells"
+    return f"the job goes on at {at}"
 
 
 @contextlib.contextmanager
@@ -252,8 +302,18 @@ def _errors_unlogged(tell: Callable[[str], None]) -> Iterator[None]:
     Beam's portable runner logs each with the whole traceback of the worker and of the engine, at the root logger.
     """
 
+    with _unlogged("portable_runner", logging.ERROR, tell):
+        yield
+
+
+@contextlib.contextmanager
+def _unlogged(
+    module: str, level: int = logging.DEBUG, tell: Callable[[str], None] = lambda text: None
+) -> Iterator[None]:
+    """Hand over what a module of Beam's says at the root logger, from a level on, instead of logging it."""
+
     def is_logged(record: logging.LogRecord) -> bool:
-        if record.module != "portable_runner" or record.levelno < logging.ERROR:
+        if record.module != module or record.levelno < level:
             return True
         tell(record.getMessage())
         return False
@@ -315,23 +375,12 @@ def _run_in_thread(pipeline: Pipeline, engine: Engine, watch: Callable[[], None]
         while thread.is_alive() and not lost:
             thread.join(interval)
             watch()
-    if lost and (thread.is_alive() or _LOST_WORKER.search(str(outcome.get("error", "")))):
-        raise WorkerLostError(_lost_worker(engine.name))
+    if lost and (thread.is_alive() or tells_of_lost_worker(str(outcome.get("error", "")))):
+        raise lost_worker(engine.name)
     if "error" in outcome:
         raise own_error(outcome["error"]) from outcome["error"]
     result: PipelineResult = outcome["result"]
     return result
-
-
-class WorkerLostError(JobError):
-    """A worker process of this job ended; the job cannot go on."""
-
-
-def _lost_worker(engine: str) -> str:
-    return (
-        f"a worker process ended before its work was done (killed, or out of memory), and {engine} cannot replace it; "
-        "run the same command again, there or on another engine"
-    )
 
 
 @contextlib.contextmanager
@@ -350,54 +399,3 @@ def _thread_failures(tell: Callable[[threading.ExceptHookArgs], None]) -> Iterat
         yield
     finally:
         threading.excepthook = before
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Failures
-
-
-def _told(error: BaseException, engine: Engine, what: str, messages: Sequence[str] = ()) -> BaseException:
-    """The error of ours that ended a job, or a JobError with what the engine says (a worker's traceback, for a bug).
-
-    messages: errors that the engine reported before it gave up. What is no error of an engine is a bug on this side and
-    stays what it is.
-    """
-    own = _own_among([_full_text(error), *messages])
-    if own is not None:
-        return own
-    if not isinstance(error, errors_of(engine)):
-        return error
-    if any(map(_LOST_WORKER.search, (str(error), *messages))):
-        return WorkerLostError(_lost_worker(engine.name))
-    return JobError(f"the job {what} {engine.name}: {engine_text(error)}")
-
-
-def engine_text(error: BaseException) -> str:
-    """What an engine says: for a failed call its status and details, without the trace of the call."""
-    if isinstance(error, grpc.Call):
-        return f"{error.code().name}: {error.details()}"
-    return dataflow_text(error)
-
-
-def own_error(error: BaseException) -> BaseException:
-    """The error of ours that a runner wrapped in text or wrote its step's name behind, or the error itself.
-
-    Beam raises the exception of a DoFn anew with `` [while running 'Step']`` behind its message; where the DoFn ran
-    behind a service, only the text of the traceback arrives.
-    """
-    return _own_among([_full_text(error)]) or error
-
-
-def _full_text(error: BaseException) -> str:
-    return f"{type(error).__module__}.{type(error).__qualname__}: {error}"
-
-
-def _own_among(texts: Sequence[str]) -> errors.BeamTfrecordError | None:
-    """The error of ours that the first of the texts with one in it tells of last."""
-    for text in texts:
-        found = _OWN_ERROR.findall(text)
-        if found:
-            name, message = found[-1]
-            kind: type[errors.BeamTfrecordError] = getattr(errors, name)
-            return kind(message.strip())
-    return None

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from beam_tfrecord.transforms import running
-from beam_tfrecord.transforms.running import WorkerLostError
+from beam_tfrecord.transforms.failures import WorkerLostError
 from tests.conftest import ROOT
 from tests.end_to_end.datasets import check_conservation, converted, shard_bytes, shard_files
 from tests.samples import noise, png, write_files, write_table

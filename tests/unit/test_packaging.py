@@ -106,3 +106,19 @@ def test_what_the_image_names_is_there() -> None:
     assert copied <= context
     assert all((ROOT / name).exists() for name in copied)
     assert not re.search(r"pip install.*tensorflow", text)
+
+
+def test_nothing_that_pip_builds_stays_in_the_image(tmp_path: Path) -> None:
+    """The folder as the image has it, installed from as there, and cleaned by the image's own line."""
+    text = DOCKERFILE.read_text(encoding="utf-8")
+    folder = tmp_path / "opt"
+    folder.mkdir()
+    for name in re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE):
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile)(ROOT / name, folder / name)
+    before = set(folder.iterdir())
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
+    run(*pip, "--no-deps", "--no-build-isolation", "--target", str(tmp_path / "target"), ".", folder=folder)
+    assert set(folder.iterdir()) - before, "pip leaves what it builds, or this test shows nothing"
+    (cleaning,) = re.findall(r"&& (rm -rf [^\\\n]+)", text)
+    run("sh", "-c", cleaning, folder=folder)
+    assert set(folder.iterdir()) == before
