@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -103,6 +104,22 @@ def in_loopback(engine: RunningEngine) -> RunningEngine:
     return RunningEngine(f"{engine.name}-loopback", (*flags, "--environment_type=LOOPBACK"))
 
 
+def with_flags(engine: RunningEngine, *flags: str) -> RunningEngine:
+    """The same engine with further flags."""
+    return replace(engine, flags=(*engine.flags, *flags))
+
+
+def as_processes(engine: RunningEngine, boot: Path) -> RunningEngine:
+    """The same engine, which starts its workers itself. boot: Beam's program that becomes one."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    variables = {"PATH": path, "PYTHONPATH": str(ROOT), "RUN_PYTHON_SDK_IN_DEFAULT_ENVIRONMENT": "1"}
+    command = json.dumps({"command": str(boot), "env": variables})
+    flags = tuple(flag for flag in engine.flags if not flag.startswith("--environment_"))
+    return RunningEngine(
+        f"{engine.name}-process", (*flags, "--environment_type=PROCESS", f"--environment_config={command}")
+    )
+
+
 def _portable(jobs: str) -> tuple[str, ...]:
     return "--runner=PortableRunner", f"--job_endpoint={jobs}"
 
@@ -193,17 +210,18 @@ SLOW_IMAGES = 40
 
 @dataclass(frozen=True)
 class BrokenJob:
-    """A conversion one of whose workers was killed after two of its eight shards were finished.
+    """A conversion that was disturbed after two of its eight shards were finished.
 
-    returncode, said: of the command, and what stood on its standard error. server: has the images, and answers at once
-    from now on. options: of a conversion that goes on from there.
+    slow: set while the server takes its time. returncode, said: of the command, and what stood on its standard error.
+    options: of a conversion that goes on from there.
     """
 
     table: Path
     output: Path
     server: Server
-    returncode: int
-    said: str
+    slow: threading.Event
+    returncode: int = 0
+    said: str = ""
 
     @property
     def options(self) -> dict[str, Any]:
@@ -225,8 +243,11 @@ class BrokenJob:
 
 
 @contextmanager
-def job_with_a_killed_worker(engine: RunningEngine, folder: Path, seconds: float) -> Iterator[BrokenJob]:
-    """Convert images that come slowly over HTTP, and kill a worker meanwhile. seconds: for the command to end then."""
+def slow_job(folder: Path, *flags: str) -> Iterator[tuple[BrokenJob, subprocess.Popen[str]]]:
+    """The command at a conversion of images that come slowly over HTTP, at its third shard.
+
+    They come at once as soon as ``slow`` of the server is taken away.
+    """
     photos = {f"{n:02}.jpg": jpeg(Image.fromarray(noise(24, 24, n))) for n in range(SLOW_IMAGES)}
     rows = [("image", "label"), *((name, "ab"[n % 2]) for n, name in enumerate(sorted(photos)))]
     table = write_table(folder / "data.csv", rows)
@@ -237,14 +258,50 @@ def job_with_a_killed_worker(engine: RunningEngine, folder: Path, seconds: float
         return Answer(body=photos[request.path.rpartition("/")[2]], wait=0.2 if slow.is_set() else 0)
 
     with serving(answer) as server:
-        job = BrokenJob(table, folder / "out", server, 0, "")
+        job = BrokenJob(table, folder / "out", server, slow)
         line = ["convert", "--input", str(table), "--images", server.url, "--output", str(job.output)]
         line = [sys.executable, "-m", "pipelines.main", *line, "--num_shards", "8", "--read_threads", "1"]
         with subprocess.Popen(
-            [*line, *engine.flags], cwd=ROOT, text=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+            [*line, *flags],
+            cwd=ROOT,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
         ) as process:
-            kill_one(engine.workers, lambda: len(job.staged) >= 2)
-            _, said = process.communicate(timeout=seconds)
-        slow.clear()
-        server.seen.clear()
+            try:
+                yield job, process
+            finally:
+                slow.clear()
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)  # with the engine that it may have started
+
+
+def wait_until(what: Callable[[], bool], seconds: float = 120) -> None:
+    """Wait for an event. Raises TimeoutError when it does not come at all."""
+    deadline = time.monotonic() + seconds
+    while not what():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"it did not come within {seconds} s")
+        time.sleep(0.02)
+
+
+@contextmanager
+def job_with_a_killed_worker(engine: RunningEngine, folder: Path, seconds: float) -> Iterator[BrokenJob]:
+    """Convert images that come slowly over HTTP, and kill a worker meanwhile. seconds: for the command to end then."""
+    with slow_job(folder, *engine.flags) as (job, process):
+        kill_one(engine.workers, lambda: len(job.staged) >= 2)
+        _, said = process.communicate(timeout=seconds)
+        job.slow.clear()
+        job.server.seen.clear()
         yield replace(job, returncode=process.returncode, said=said)
+
+
+def interrupted(job: BrokenJob, process: subprocess.Popen[str], seconds: float = 120) -> BrokenJob:
+    """The job after Ctrl-C on a terminal, which all processes of the command get, at its third shard."""
+    wait_until(lambda: len(job.staged) >= 2 or process.poll() is not None)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=seconds)
+    job.slow.clear()
+    return replace(job, returncode=process.returncode, said=said)

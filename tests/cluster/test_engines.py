@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from tests.cluster.fetched import fetched
 from tests.engines import (
     COLLECTIONS,
     Files,
@@ -22,22 +22,16 @@ from tests.engines import (
     published,
 )
 
-FOLDER = os.environ.get("ENGINES", "")
-NEEDED = {"prism": "prism", "flink": "flink-job-server.jar", "spark": "spark-job-server.jar"}
 STARTED: dict[str, Callable[[], AbstractContextManager[RunningEngine]]] = {
-    "prism": lambda: prism_engine(Path(FOLDER) / NEEDED["prism"]),
-    "flink": lambda: jar_engine("flink", Path(FOLDER) / NEEDED["flink"], "--flink-master=[local]"),
-    "spark": lambda: jar_engine("spark", Path(FOLDER) / NEEDED["spark"]),
+    "prism": lambda: prism_engine(fetched("prism")),
+    "flink": lambda: jar_engine("flink", fetched("flink-job-server.jar"), "--flink-master=[local]"),
+    "spark": lambda: jar_engine("spark", fetched("spark-job-server.jar")),
 }
 pytestmark = pytest.mark.engines
 
 
 @pytest.fixture(scope="module", params=sorted(STARTED))
 def engine(request: pytest.FixtureRequest) -> Iterator[RunningEngine]:
-    if not FOLDER:
-        pytest.skip("engines are tested by make test-engines, which fetches them")
-    if not (Path(FOLDER) / NEEDED[request.param]).exists():
-        pytest.skip(f"{request.param} could not be fetched; see the output of make test-engines")
     with STARTED[request.param]() as running:
         yield running
 
