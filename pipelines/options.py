@@ -158,7 +158,7 @@ def parse_for_beam(parser: ArgumentParser, arguments: Sequence[str]) -> tuple[ar
 
 
 def check_beam_flags(arguments: Sequence[str], ours: Sequence[str]) -> list[str]:
-    """The flags that are no option of Beam's either, but may be one of the engine's job server.
+    """The flags that are no option of Beam's either, but may be one of the engine's job server: ``--flag=value``.
 
     Raises ConfigError where the engine has none, for what is nearly a flag that is known, and for words that belong to
     no flag.
@@ -167,16 +167,14 @@ def check_beam_flags(arguments: Sequence[str], ours: Sequence[str]) -> list[str]
     options, unknown = parse_for_beam(parser, arguments)
     known = [*ours, *flags_of(parser)]
     passed_on: list[str] = []
-    takes_value = False
     for argument in unknown:
-        flag, equals, _ = argument.partition("=")
-        if argument.startswith("-"):
-            if not is_for_job_server(flag, options.runner, known):
-                raise ConfigError(f"there is no flag {flag}{nearest(flag, known)}; --help lists all")
-            passed_on.append(flag)
-        elif not takes_value:
-            raise ConfigError(f"{argument!r} belongs to no flag; see --help")
-        takes_value = argument.startswith("-") and not equals
+        if not argument.startswith("-"):
+            cure = f"; for an option of the job server: {passed_on[-1]}={argument}" if passed_on else "; see --help"
+            raise ConfigError(f"{argument!r} belongs to no flag{cure}")
+        flag = argument.partition("=")[0]
+        if not is_for_job_server(flag, options.runner, known):
+            raise ConfigError(f"there is no flag {flag}{nearest(flag, known)}; --help lists all")
+        passed_on.append(flag)
     return passed_on
 
 
