@@ -158,7 +158,7 @@ def describe_beside(describe: Callable[[Files], Source], files: Files, root: str
     """The source of a place, without the outputs of this tool that lie in it.
 
     describe: looks at the place through the files it is given. root: the folder that is walked. output: of this run,
-    which is left out whatever lies there. Only where there are outputs the place is looked at twice.
+    which is left out whatever lies there, and not counted. Only where there are outputs the place is looked at twice.
     """
     own = spelled_below(root, output)
     beside = FilesBeside(files, own)
@@ -176,9 +176,9 @@ def describe_beside(describe: Callable[[Files], Source], files: Files, root: str
             source, trouble = describe(beside), None
         except (ManifestError, ConfigError) as error:
             trouble = error
-    told = sorted(beside.met)
+    told = sorted(beside.met - set(own))  # what this run itself writes is nothing that lay there: it comes and goes
     if trouble is not None:
-        more = f". {_message(told)}" if told else ""
+        more = f". {_message(sorted(beside.met))}" if beside.met else ""
         raise type(trouble)(f"{trouble}{more}") if more else trouble
     assert source is not None
     return _without(source, files, left_out, told)
