@@ -51,11 +51,14 @@ def index(arguments: Sequence[str]) -> int:
     files = find_files(places, storage).files
     records = written = 0
     with contextlib.ExitStack() as held:
-        for folder in sorted({parent(file.uri) for file in files}):
-            held.enter_context(hold(folder, storage, "beam-tfrecord index"))
+        leases = {
+            folder: held.enter_context(hold(folder, storage, "beam-tfrecord index"))
+            for folder in sorted({parent(file.uri) for file in files})
+        }
         for file in files:
+            confirm = leases[parent(file.uri)].confirm
             try:
-                count = write_index_file(file.uri, file.name, storage, may_be_empty=file.may_be_empty)
+                count = write_index_file(file.uri, file.name, storage, confirm, may_be_empty=file.may_be_empty)
             except DatasetError as error:
                 fail(printable(str(error)))
                 continue

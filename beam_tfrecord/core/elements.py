@@ -164,7 +164,7 @@ class ShardInfo:
     what is stored otherwise than the schema says (see
     :meth:`beam_tfrecord.annotations.base.AnnotationKind.exceptions`). objects: how many were ``stored``, ``dropped``
     and ``rejected`` with their row. spellings: files that are there under another name than the one asked for, by the
-    number of the input and how the names differ.
+    number of the input and how the names differ. owner: what the names of its staged files have in them.
     """
 
     split: str
@@ -188,3 +188,4 @@ class ShardInfo:
     exceptions: Mapping[str, int] = field(default_factory=dict)
     objects: Mapping[str, int] = field(default_factory=dict)
     spellings: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    owner: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from beam_tfrecord.errors import DatasetError
@@ -21,12 +21,14 @@ from beam_tfrecord.tfrecord.framing import HEADER_SIZE, parse_header
 _HEAD = 1 << 16
 
 
-def write_index_file(uri: str, name: str, storage: Storage, *, may_be_empty: bool = True) -> int:
+def write_index_file(
+    uri: str, name: str, storage: Storage, confirm: Callable[[], None] = lambda: None, *, may_be_empty: bool = True
+) -> int:
     """Write ``<uri>.idx`` and return the number of records.
 
-    name: of the file, for messages. may_be_empty: whether a file without bytes is one without records. Raises
-    DatasetError when the file is compressed, not there or no TFRecord file, and RecordFault, which is one, where it is
-    damaged; then no index is written.
+    name: of the file, for messages. confirm: raises when the folder is another run's by now. may_be_empty: whether a
+    file without bytes is one without records. Raises DatasetError when the file is compressed, not there or no TFRecord
+    file, and RecordFault, which is one, where it is damaged; then no index is written.
     """
     try:
         with storage.open(uri) as file:
@@ -43,6 +45,7 @@ def write_index_file(uri: str, name: str, storage: Storage, *, may_be_empty: boo
             places = list(find_places(file, name))
     except OSError as error:
         raise DatasetError(f"{name} cannot be read: {error}") from None
+    confirm()
     storage.write_bytes(uri + INDEX_SUFFIX, write_index(places))
     return len(places)
 

@@ -13,7 +13,7 @@ from typing import Any
 from beam_tfrecord.conversion.writing.staging import (
     Publication,
     read_publication,
-    staged_shard,
+    staged_of,
     staging_folder,
     write_publication,
 )
@@ -48,12 +48,12 @@ def staged_files(infos: Iterable[ShardInfo], output: str) -> list[StagedFile]:
         StagedFile(
             info.split,
             info.path,
-            staged_shard(output, info.split, info.index).index_file,
+            staged_of(output, info).index_file,
             info.num_records,
             info.num_bytes,
             info.payload_bytes,
             info.crc32c,
-            staged_shard(output, info.split, info.index).array_record,
+            staged_of(output, info).array_record,
         )
         for info in infos
         if info.path

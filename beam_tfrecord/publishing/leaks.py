@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from beam_tfrecord.conversion.writing.staging import read_lines, staged_shard
+from beam_tfrecord.conversion.writing.staging import read_lines, staged_of
 from beam_tfrecord.core.elements import Finding, ShardInfo
 from beam_tfrecord.publishing.repeated_hashes import IN_MEMORY, repeated_hashes
 from beam_tfrecord.publishing.side_by_side import side_by_side
@@ -51,13 +51,13 @@ def find_copies(infos: Sequence[ShardInfo], output: str, storage: Storage, in_me
 
 
 def _hashes(info: ShardInfo, output: str, storage: Storage) -> Iterator[int]:
-    for line in read_lines(storage, staged_shard(output, info.split, info.index).items):
+    for line in read_lines(storage, staged_of(output, info).items):
         if not line.startswith(b"\t"):
             yield int(line[:HEX_DIGITS], 16)
 
 
 def _items(info: ShardInfo, output: str, storage: Storage) -> Iterator[tuple[int, str, str]]:
-    for line in read_lines(storage, staged_shard(output, info.split, info.index).items):
+    for line in read_lines(storage, staged_of(output, info).items):
         content, origin, uri = line.decode("utf-8", "surrogateescape").split("\t")
         if content:
             yield int(content, 16), origin, uri

@@ -17,7 +17,7 @@ from beam_tfrecord.conversion.planning.accounts import InputAccount
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.conversion.planning.survey import natural_key
 from beam_tfrecord.conversion.writing.records import record_specs
-from beam_tfrecord.conversion.writing.staging import read_lines, staged_shard, staging_folder
+from beam_tfrecord.conversion.writing.staging import read_lines, staged_of, staging_folder
 from beam_tfrecord.conversion.writing.statistics import merge_statistics
 from beam_tfrecord.core.elements import Finding, ShardInfo
 from beam_tfrecord.datasets.metadata import (
@@ -138,9 +138,7 @@ def finding_key(finding: Finding) -> tuple[Any, ...]:
 def read_findings(infos: Iterable[ShardInfo], kind: str, output: str, storage: Storage) -> list[Finding]:
     """The rejects or warnings of all shards, in the order of the input."""
     uris = [
-        staged_shard(output, info.split, info.index).of(kind)
-        for info in infos
-        if (info.rejected if kind == "rejects" else info.warnings)
+        staged_of(output, info).of(kind) for info in infos if (info.rejected if kind == "rejects" else info.warnings)
     ]
     found = side_by_side(lambda uri: list(read_finding_lines(read_lines(storage, uri), uri)), uris, output, storage)
     return sorted(itertools.chain.from_iterable(found), key=finding_key)

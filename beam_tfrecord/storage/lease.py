@@ -97,6 +97,11 @@ class LeaseKey:
             storage.delete_if(self.uri, found[1])
 
 
+def owner_of(lease: LeaseKey | None) -> str:
+    """What tells the staged files of the run that holds a lease from those of others; '' without one."""
+    return lease.id[:12] if lease is not None else ""
+
+
 @dataclass
 class Lease:
     """A lease that this process holds, and renews until it is released."""

@@ -24,6 +24,7 @@ from beam_tfrecord.publishing.final_names import StagedFile
 from beam_tfrecord.publishing.publish import publish_dataset
 from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.storage.lease import owner_of
 from beam_tfrecord.tfrecord import read_records
 from beam_tfrecord.transforms.counters import EngineProgress, RetryCounts, count_shard
 from beam_tfrecord.transforms.planning import PlaceEntries, ShardKey
@@ -67,7 +68,10 @@ class _EncodeShard(beam.DoFn):
         (split, index), blocks = element
         assert self._pool is not None
         progress = EngineProgress()
-        writer = ShardWriter(self._job.config, self._plan, self._storage, self._pool, self._threads, progress)
+        owner = owner_of(self._job.lease)
+        writer = ShardWriter(
+            self._job.config, self._plan, self._storage, self._pool, self._threads, progress, owner=owner
+        )
         for made in writer.records(split, index, itertools.chain.from_iterable(map(unpack_block, blocks))):
             if isinstance(made, ShardInfo):
                 count_shard(made, writer.times)

@@ -14,6 +14,7 @@ from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.publishing.publish import publish_dataset
 from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage, public_uri
+from beam_tfrecord.storage.lease import owner_of
 from beam_tfrecord.transforms.beam_sink import ConvertWithBeamSink
 from beam_tfrecord.transforms.counters import RetryCounts
 from beam_tfrecord.transforms.planning import PlaceEntries, PlanDataset
@@ -70,7 +71,7 @@ class ConvertDataset(beam.PTransform):
         return (
             blocks
             | "PlaceEntries" >> PlaceEntries(job.config, plan)
-            | "WriteShards" >> WriteShards(job.config, plan, storage)
+            | "WriteShards" >> WriteShards(job.config, plan, storage, owner_of(job.lease))
             | "PublishDataset" >> PublishDataset(job, plan, storage)
         )
 

@@ -23,8 +23,9 @@ from beam_tfrecord.transforms.planning import ShardKey
 
 
 class _WriteShards(beam.DoFn):
-    def __init__(self, config: ConvertConfig, storage: Storage) -> None:
+    def __init__(self, config: ConvertConfig, storage: Storage, owner: str) -> None:
         self._config = config
+        self._owner = owner
         self._storage = storage
         self._pool: ThreadPoolExecutor | None = None
         self._retries = RetryCounts(storage)
@@ -43,7 +44,8 @@ class _WriteShards(beam.DoFn):
         if self._pool is None:
             self._pool = ThreadPoolExecutor(threads, thread_name_prefix="read-ahead")
             PROGRESS.total = plan.survey.rows
-        writer = ShardWriter(self._config, plan, self._storage, self._pool, threads, EngineProgress())
+        progress = EngineProgress()
+        writer = ShardWriter(self._config, plan, self._storage, self._pool, threads, progress, owner=self._owner)
         info = writer.write(split, index, itertools.chain.from_iterable(map(unpack_block, blocks)))
         count_shard(info, writer.times)
         self._retries.tell()
@@ -53,7 +55,8 @@ class _WriteShards(beam.DoFn):
 class WriteShards(beam.PTransform):
     """Staged shards: PCollection[((split, shard), block)] -> PCollection[ShardInfo].
 
-    Groups the blocks by shard: the only shuffle of entries, and no pixels in it. Images are read here.
+    Groups the blocks by shard: the only shuffle of entries, and no pixels in it. Images are read here. owner: of the
+    lease of the output folder (:func:`beam_tfrecord.storage.lease.owner_of`).
     """
 
     def __init__(
@@ -61,8 +64,10 @@ class WriteShards(beam.PTransform):
         config: ConvertConfig,
         plan: beam.PCollection[DatasetPlan],
         storage: Storage | None = None,
+        owner: str = "",
     ) -> None:
         super().__init__()
+        self._owner = owner
         self._config = config
         self._plan = plan
         self._storage = storage or Storage()
@@ -73,7 +78,7 @@ class WriteShards(beam.PTransform):
             | "GroupByShard" >> beam.GroupByKey()
             | "WriteShard"
             >> beam.ParDo(
-                _WriteShards(self._config, self._storage), plan=beam.pvalue.AsSingleton(self._plan)
+                _WriteShards(self._config, self._storage, self._owner), plan=beam.pvalue.AsSingleton(self._plan)
             ).with_output_types(ShardInfo)
         )
 

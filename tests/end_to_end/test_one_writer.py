@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
 from beam_tfrecord import ConvertDataset, StorageError, convert, prepare
+from beam_tfrecord.conversion.planning.blocks import BlockItem
 from beam_tfrecord.conversion.writing import shards
+from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.storage.lease import hold, lease_uri
 from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
 from pipelines.main import main
 from tests.contention import run_trials
+from tests.end_to_end.datasets import converted, shard_bytes
 from tests.samples import class_folders, write_files
 
 
@@ -138,3 +143,42 @@ def test_a_job_that_was_prepared_gives_its_place_back_at_its_end(made: Path, tmp
                 run_watched(pipeline)
     assert (tmp_path / "out/dataset_info.json").exists()
     assert not list(tmp_path.rglob("*lease*"))
+
+
+def test_a_run_that_lost_its_lease_unawares_touches_no_staged_file_of_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path / "pics", class_folders(4))
+    converted(tmp_path / "pics", tmp_path / "alone", num_shards=2)
+    write = shards.ShardWriter.write
+
+    def disturbed(self: shards.ShardWriter, split: str, index: int, items: Iterable[BlockItem]) -> ShardInfo:
+        kept = list(items)
+        info = write(self, split, index, kept)
+        assert self.owner
+        config = replace(self.config, shards=replace(self.config.shards, compression="gzip"))
+        sleeper = replace(self, config=config, owner="sleeper")  # it was stopped before it wrote this shard
+        write(sleeper, split, index, kept[1:])
+        return info
+
+    monkeypatch.setattr(shards.ShardWriter, "write", disturbed)
+    converted(tmp_path / "pics", tmp_path / "out", num_shards=2)
+    assert shard_bytes(tmp_path / "out") == shard_bytes(tmp_path / "alone")
+
+
+def test_index_writes_nothing_once_its_lease_is_gone(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(made / "one", "one")
+    opened = Storage.open
+
+    def taken_over(self: Storage, uri: str) -> BinaryIO:
+        if uri.endswith(".tfrecord"):
+            Path(lease_uri("one")).unlink(missing_ok=True)
+        return opened(self, uri)
+
+    monkeypatch.setattr(Storage, "open", taken_over)
+    assert main(["index", "one"]) == 1
+    assert "the lease of this run is gone" in capsys.readouterr().err
+    assert not list(Path("one").glob("*.idx"))

@@ -17,7 +17,7 @@ from beam_tfrecord.conversion.writing.array_record_files import write_twin
 from beam_tfrecord.conversion.writing.batches import BatchEncoder, EncodedBatch, ReadBatch
 from beam_tfrecord.conversion.writing.read_ahead import ordered_map, ordered_shared_map
 from beam_tfrecord.conversion.writing.staged_file import StagedShardFile
-from beam_tfrecord.conversion.writing.staging import StagedShard, info_from_json, info_to_json, staged_shard
+from beam_tfrecord.conversion.writing.staging import StagedShard, info_from_json, info_to_json, staged_of, staged_shard
 from beam_tfrecord.conversion.writing.statistics import ShardStatistics
 from beam_tfrecord.conversion.writing.timing import WorkTimes
 from beam_tfrecord.core.cores import available_cores
@@ -49,7 +49,7 @@ class ShardWriter:
     """Writes shards of one dataset; several threads may call :meth:`write` for different shards.
 
     pool: threads that read and encode ahead; there are ``threads`` of them. progress: told in the thread that calls.
-    times: what the threads spent is added there.
+    times: what the threads spent is added there. owner: as in :class:`.staging.StagedShard`.
     """
 
     config: ConvertConfig
@@ -59,16 +59,17 @@ class ShardWriter:
     threads: int
     progress: ProgressSink
     times: WorkTimes = field(default_factory=WorkTimes)
+    owner: str = ""
 
     def write(self, split: str, index: int, items: Iterable[BlockItem]) -> ShardInfo:
         """Write the shard of these items, or take over the finished one of an interrupted run (``--resume``)."""
         placed = self._arranged(split, items)
-        staged = staged_shard(self.config.output.output, split, index)
+        staged = staged_shard(self.config.output.output, split, index, self.owner)
         fingerprint = shard_fingerprint(placed, self.plan, self.config)
         if self.config.output.resume:
             finished = self._finished(staged, fingerprint)
             if finished is not None:
-                self._add_array_record(staged, finished)
+                self._add_array_record(staged_of(self.config.output.output, finished), finished)
                 self.progress.add(finished.num_records, finished.num_rows - finished.num_records, 0)
                 return finished
         with StagedShardFile(staged, self.storage, self.config, statistics_for(self.plan)) as file:
@@ -84,7 +85,7 @@ class ShardWriter:
     def records(self, split: str, index: int, items: Iterable[BlockItem]) -> Iterator[bytes | ShardInfo]:
         """The records of a shard for another sink to write, and then the info of all but the file."""
         placed = self._arranged(split, items)
-        staged = staged_shard(self.config.output.output, split, index)
+        staged = staged_shard(self.config.output.output, split, index, self.owner)
         statistics = statistics_for(self.plan)
         with StagedShardFile(staged, self.storage, self.config, statistics, keeps_records=False) as file:
             for batch in self._batches(placed):
@@ -107,9 +108,8 @@ class ShardWriter:
                 return None
         if info.fingerprint != fingerprint:
             return None
-        if info.num_records and not (
-            self.storage.is_file(staged.records) and self.storage.size(staged.records) == info.num_bytes
-        ):
+        records = staged_of(self.config.output.output, info).records
+        if info.num_records and not (self.storage.is_file(records) and self.storage.size(records) == info.num_bytes):
             return None
         return info
 

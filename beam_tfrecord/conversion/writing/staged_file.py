@@ -114,6 +114,7 @@ class StagedShardFile:
             payload_bytes=writer.payload_bytes if writer else 0,
             crc32c=writer.crc32c if writer else "",
             fingerprint=fingerprint,
+            owner=self.staged.owner,
             num_rows=self._rows,
             source_rows=self._source_rows,
             bytes_read=self._bytes_read,

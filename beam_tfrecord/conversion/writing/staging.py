@@ -35,15 +35,21 @@ class StagingStorage(Protocol):
 
 @dataclass(frozen=True)
 class StagedShard:
-    """The files of one staged shard."""
+    """The files of one staged shard.
+
+    owner: of the lease under which they are written, '' where there is none. It is part of all names but that of the
+    info: a run that lost its lease, and writes on because it does not know yet, touches nothing of whoever has it now.
+    """
 
     folder: str
     split: str
     index: int
+    owner: str = ""
 
-    def _path(self, ending: str) -> str:
+    def _path(self, ending: str, owner: str | None = None) -> str:
         name = self.split if self.split != REJECTS else "_rejects"
-        return f"{self.folder}/{name}-{self.index:05d}.{ending}"
+        owner = self.owner if owner is None else owner
+        return f"{self.folder}/{name}-{self.index:05d}.{owner}{'.' * bool(owner)}{ending}"
 
     @cached_property
     def records(self) -> str:
@@ -62,7 +68,7 @@ class StagedShard:
     @property
     def info(self) -> str:
         """The ShardInfo; its presence says that the shard is complete."""
-        return self._path(INFO_SUFFIX[1:])
+        return self._path(INFO_SUFFIX[1:], owner="")
 
     @property
     def rejects(self) -> str:
@@ -97,9 +103,14 @@ def shards_folder(output: str) -> str:
     return f"{staging_folder(output)}/shards"
 
 
-def staged_shard(output: str, split: str, index: int) -> StagedShard:
-    """The staged files of a shard of an output folder."""
-    return StagedShard(shards_folder(output), split, index)
+def staged_shard(output: str, split: str, index: int, owner: str = "") -> StagedShard:
+    """The staged files of a shard of an output folder. owner: see :class:`StagedShard`."""
+    return StagedShard(shards_folder(output), split, index, owner)
+
+
+def staged_of(output: str, info: ShardInfo) -> StagedShard:
+    """The staged files that an info tells of."""
+    return staged_shard(output, info.split, info.index, info.owner)
 
 
 def info_to_json(info: ShardInfo) -> bytes:

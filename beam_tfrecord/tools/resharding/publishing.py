@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from beam_tfrecord.conversion.writing.staging import staged_shard
+from beam_tfrecord.conversion.writing.staging import staged_of
 from beam_tfrecord.core.elements import Finding, ShardInfo
 from beam_tfrecord.datasets.metadata import PublishedShard, finding_line
 from beam_tfrecord.datasets.published import REJECTS_FILE, WARNINGS_FILE
@@ -75,7 +75,7 @@ def _check_conservation(infos: Sequence[ShardInfo], job: ReshardJob) -> None:
 def _repeats(infos: Sequence[ShardInfo], job: ReshardJob, storage: Storage) -> list[Finding]:
     if not job.identities:
         return []
-    shards = [(info.split, staged_shard(job.options.folder, info.split, info.index).items) for info in infos]
+    shards = [(info.split, staged_of(job.options.folder, info).items) for info in infos]
     return find_repeats(shards, [source.name for source in job.sources], storage)
 
 

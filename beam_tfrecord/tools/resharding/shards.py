@@ -11,6 +11,7 @@ from beam_tfrecord.conversion.writing.staging import staged_shard
 from beam_tfrecord.conversion.writing.statistics import Place
 from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.storage import Storage, name_of
+from beam_tfrecord.storage.lease import owner_of
 from beam_tfrecord.tfrecord import Record, RecordWriter
 from beam_tfrecord.tools.resharding.job import ReshardJob
 from beam_tfrecord.tools.resharding.ranges import Mark, Segment, Target
@@ -25,7 +26,7 @@ def write_target(target: Target, job: ReshardJob, storage: Storage, progress: Pr
     Raises DatasetError for a damaged record, or where a file holds another number of records than is stated; then
     nothing is left of the attempt. Memory: one record, and the last MiB of the file.
     """
-    staged = staged_shard(job.options.folder, target.split, target.index)
+    staged = staged_shard(job.options.folder, target.split, target.index, owner_of(job.lease))
     files = AttemptFiles(storage)
     marks = _by_record(target)
     places: list[tuple[Mark, Place]] = []
@@ -57,6 +58,7 @@ def write_target(target: Target, job: ReshardJob, storage: Storage, progress: Pr
         payload_bytes=writer.payload_bytes,
         crc32c=writer.crc32c,
         fingerprint="",
+        owner=staged.owner,
         bytes_read=writer.payload_bytes,
         statistics=shard_samples(places),
     )
