@@ -220,7 +220,7 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
             "Name their format with --format, or move them away.",
         ),
         "no_label_files": Explanation(
-            "The input is of a format with a label file for each image, and no image has one.",
+            "The input is of a format with a label file for each image, and no image, or fewer than half, have one.",
             "Put the label files where the format expects them; the message names one that belongs to no image.",
         ),
         "label_files_unused": Explanation(
@@ -230,6 +230,10 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
         "columns_not_read": Explanation(
             "Columns whose names look like boxes, labels or splits were not read.",
             "Name them with an option such as --label_column, or keep them with --columns.",
+        ),
+        "doubtful_reading": Explanation(
+            "What the input says can be read in another way as well.",
+            "The message tells which way was taken, and what to do where it is the wrong one.",
         ),
         "images_not_named": Explanation(
             "Images lie among those that the manifest names, and no row names them.",

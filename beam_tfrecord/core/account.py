@@ -19,6 +19,7 @@ ANNOTATIONS = "annotations"
 CATEGORIES = "categories"
 IMAGES = "images"
 LABEL_FILES = "label files"
+STATED_IMAGES = "images that label files call otherwise than themselves"
 
 # Uses of files and images.
 AS_IMAGE = "image"
@@ -28,12 +29,16 @@ AS_MANIFEST = "manifest"
 WITH_LABEL_FILE = "with a label file"
 WITHOUT_LABEL_FILE = "without a label file"
 
+BY_OWN_NAME = "the image that is called like the label file"
+AGAINST_OWN_NAME = "the image that is named, though another is called like the label file"
+
 # Reasons that more than one format gives.
 JUNK = "junk"
 OWN_OUTPUT = "output of this tool"
 LOOKS_LIKE_LABELS = "looks like labels"
 NAMES_IMAGES = "names images of the collection"
 OF_NO_IMAGE = "belongs to no image"
+OF_ANOTHER_KIND = "no label file of this format"
 UNNAMED_IMAGE = "image that no row names"
 
 

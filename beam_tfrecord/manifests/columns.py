@@ -14,12 +14,15 @@ from beam_tfrecord.manifests.text.roles import PARTS, USUAL_NAMES, Roles, normal
 from beam_tfrecord.options.config import ManifestConfig
 
 LOOKS_LIKE = "looks like "
+OTHERS = "not asked for"
+_UNIT = re.compile(r"_(?:pct|percent(?:age)?|norm(?:ali[sz]ed)?|rel(?:ative)?|px|pix(?:els?)?|frac(?:tion)?)")
+_SIDES = frozenset({"x", "y", "w", "h", "left", "top", "right", "bottom", "width", "height"})
 _WORDS = {
     "boxes": re.compile(r"b(?:nd)?box(?:es)?|bounding|region|polygons?|segmentations?|masks?|keypoints?|rle"),
     "labels": re.compile(
         r"labels?|class(?:es|name|id|ification)?|categor(?:y|ies)|targets?|tags?|annotations?|species"
     ),
-    "splits": re.compile(r"splits?|folds?|subset|partition|is_?(?:train|val|test)(?:ing)?"),
+    "splits": re.compile(r"splits?|folds?|subset|partition|is_?(?:train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?)"),
 }
 
 
@@ -28,10 +31,28 @@ def told_of_table(header: Sequence[str], roles: Roles, config: ManifestConfig, *
 
     decisions: others than those of columns.
     """
+    account = account_of_columns(header, roles)
     return {
-        "account": account_of_columns(header, roles),
+        "account": account,
         "decisions": (*decisions, *decisions_of_columns(roles, config)),
+        "surprises": tuple(_unlabelled(account, roles, config)),
     }
+
+
+def _unlabelled(account: Account, roles: Roles, config: ManifestConfig) -> Iterator[tuple[str, str]]:
+    """What is surprising about a table of images of which no column says anything that is read."""
+    is_read = roles.label or roles.boxes is not None or roles.mask or roles.columns
+    unused = account.named.get(COLUMNS, {})
+    if roles.image is None or is_read or config.label_pattern is not None or OTHERS not in unused:
+        return
+    told = unused[OTHERS]
+    one_hot = "; classes with a column each are not read: write the name of the class into one column"
+    yield (
+        "columns_not_read",
+        f"no column is read as labels or boxes of the images, and {told.count:,} {'is' if told.count == 1 else 'are'} "
+        f"not read at all (such as {told.example!r}): name what they are with --label_column or another option, or "
+        f"keep them with --columns{one_hot if told.count > 1 else ''}",
+    )
 
 
 class LateColumns:
@@ -90,13 +111,15 @@ def _is_of_regions(column: str, roles: Roles) -> bool:
 def _reason(column: str, roles: Roles) -> str:
     """What the name of an unused column looks like, where nothing else has that part."""
     name = normal(column)
-    if roles.boxes is None and (compact(column) in BOX_NAMES or _has_word("boxes", name)):
+    side = _UNIT.sub("", name)
+    is_side = side != name and (side in _SIDES or compact(side) in BOX_NAMES)
+    if roles.boxes is None and (compact(column) in BOX_NAMES or is_side or _has_word("boxes", name)):
         return f"{LOOKS_LIKE}boxes"
     if roles.label is None and roles.boxes is None and (name in USUAL_NAMES["label"] or _has_word("labels", name)):
         return f"{LOOKS_LIKE}labels"
     if roles.split is None and (name in USUAL_NAMES["split"] or _has_word("splits", name)):
         return f"{LOOKS_LIKE}splits"
-    return "not asked for"
+    return OTHERS
 
 
 def _has_word(kind: str, name: str) -> bool:

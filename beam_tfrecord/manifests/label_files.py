@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from beam_tfrecord.core.account import LABEL_FILES, NO_ACCOUNT, Account, AccountBuilder, Decision
+from beam_tfrecord.core.account import LABEL_FILES, NO_ACCOUNT, OF_ANOTHER_KIND, Account, AccountBuilder, Decision
 from beam_tfrecord.core.elements import Member, RejectedRow, Row
 from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
@@ -39,7 +39,6 @@ from beam_tfrecord.manifests.text.uri_text import name_of
 from beam_tfrecord.options.config import ManifestConfig
 from beam_tfrecord.options.values import AUTO_ENCODING
 
-OF_ANOTHER_KIND = "no label file of this format"
 _LOOKED_AT = 20  # files that are read to learn whether the images are there
 _DRIVE = re.compile(r"[A-Za-z]:")
 
@@ -227,6 +226,7 @@ class LabelFileFormat(ManifestFormat):
             found = finder.find(labelled.stated or named, stem)
         except RowError as error:
             return rejected(uri, error.code, error.message, labelled.stated), told.account()
+        finder.tell(told, labelled.stated, found, stem)
         fields["image"] = found or _place_of(labelled.stated or named or f"{stem}.jpg", path, layout)
         if found is None and labelled.picture is not None:
             fields["member"] = Member(uri, ("imageData",), *labelled.picture, JSON_PICTURE)

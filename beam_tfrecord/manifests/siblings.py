@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from beam_tfrecord.core.account import AGAINST_OWN_NAME, BY_OWN_NAME, STATED_IMAGES, AccountBuilder
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Piece, Source
 from beam_tfrecord.manifests.filenames import JunkCounter, is_image_name, junk_part
 from beam_tfrecord.manifests.layout import IMAGE_FOLDERS
-from beam_tfrecord.manifests.text.spelling import Spellings
+from beam_tfrecord.manifests.text.spelling import Spellings, plain_form
 from beam_tfrecord.manifests.text.uri_text import folder_of, name_of
 
 ITEMS_PER_PIECE = 2000  # small files that one worker opens in a row
@@ -40,6 +41,11 @@ def without_suffix(path: str) -> str:
     """A path without the ending of its last part."""
     folder, slash, name = path.rpartition("/")
     return folder + slash + (name.rpartition(".")[0] or name)
+
+
+def stem_name(path: str) -> str:
+    """The name of an image without folders and ending, in the one form of all its spellings."""
+    return without_suffix(name_of(plain_form(path)))
 
 
 def key_of(path: str) -> str:
@@ -153,6 +159,18 @@ class ImageFinder:
             return self.find(named, own)
         except RowError:
             return None
+
+    def tell(self, told: AccountBuilder, stated: str, found: str | None, own: str) -> None:
+        """Tell where the names of an image and of its label file differ, and by which it was found.
+
+        found: what :meth:`find` gave for the same names.
+        """
+        if not stated.strip() or found is None:
+            return
+        is_by_own = stem_name(found) != stem_name(stated)
+        if is_by_own or self.own(own) not in (None, found):
+            told.find(STATED_IMAGES)
+            told.use(STATED_IMAGES, BY_OWN_NAME if is_by_own else AGAINST_OWN_NAME)
 
     def __contains__(self, path: str) -> bool:
         return path in self._paths

@@ -134,7 +134,7 @@ class Storage:
             except OSError:
                 return False
 
-        return find_other(uri, is_there)
+        return find_other(uri, is_there, is_image=True)
 
     def is_folder(self, uri: str) -> bool:
         """Whether a folder of exactly this name exists (for object stores: anything below ``uri/``)."""

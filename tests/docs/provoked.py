@@ -101,6 +101,11 @@ def _accounts() -> Iterable[tuple[str, str, str]]:
     yield from _told("listed/list.csv")
     write_files(Path("unread"), {"cat.jpg": SQUARE, "list.csv": b"image,species_tag\ncat.jpg,cat\n"})
     yield from _told("unread/list.csv")
+    voc = "<annotation><filename>{}.jpg</filename><object><name>cat</name><bndbox><xmin>1</xmin><ymin>1</ymin>"
+    voc += "<xmax>9</xmax><ymax>9</ymax></bndbox></object></annotation>"
+    write_files(Path("renamed"), {f"{name}.jpg": SQUARE for name in "ab"})
+    write_files(Path("renamed"), {f"{name}.xml": voc.format(stated).encode() for name, stated in ("ab", "ba")})
+    yield from _told("renamed")
 
 
 def _records() -> Iterable[tuple[str, str, str]]:

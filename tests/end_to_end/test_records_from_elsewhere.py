@@ -130,6 +130,10 @@ def test_what_cannot_be_kept_is_a_fault_with_its_place(
     assert why in faults[0]
     assert told["by_code"]["lost_feature"] >= 1
     assert len(back(tmp_path / "e", tmp_path / "out")) == len(items)
+    status, told = run(verify_command, capsys, place)
+    assert status == 1
+    assert told["by_code"].keys() <= {"lost_feature", "uneven_lists", "wrong_features"}
+    assert any(key in fault["cause"] for fault in told["details"])
 
 
 UNEVEN = {

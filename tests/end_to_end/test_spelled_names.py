@@ -141,3 +141,13 @@ def test_a_manifest_in_an_archive_names_members_in_another_spelling(tmp_path: Pa
         "with / for \\": "1",
         "with / for \\ and in another form of Unicode": "1",
     }
+
+
+def test_names_without_the_ending_of_an_image_are_found_unless_two_may_be_meant(tmp_path: Path) -> None:
+    write_files(tmp_path / "in", {"a.jpg": picture(1), "b.JPG": picture(2), "c.jpg": picture(3), "c.jpeg": picture(4)})
+    table = write_table(tmp_path / "in" / "t.csv", [("image", "label"), ("a", "x"), ("b", "x"), ("c", "x")])
+    converted(table, tmp_path / "out", max_rejects="1")
+    assert stored(tmp_path / "out") == {"a": picture(1), "b": picture(2)}
+    (reject,) = findings(tmp_path / "out")
+    assert "c.jpeg" in reject["message"]
+    assert spellings(tmp_path / "out") == {"with the ending of an image": "2"}

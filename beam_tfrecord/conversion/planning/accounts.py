@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from beam_tfrecord.conversion.planning.census import Walk, take_census
 from beam_tfrecord.conversion.planning.survey import HashSketch, Survey, merge_sketches
 from beam_tfrecord.core.account import (
+    AGAINST_OWN_NAME,
     COLUMNS,
     FILES,
     IMAGES,
@@ -17,7 +18,9 @@ from beam_tfrecord.core.account import (
     LOOKS_LIKE_LABELS,
     NAMES_IMAGES,
     NO_ACCOUNT,
+    OF_ANOTHER_KIND,
     OF_NO_IMAGE,
+    STATED_IMAGES,
     UNNAMED_IMAGE,
     WITHOUT_LABEL_FILE,
     Account,
@@ -28,10 +31,12 @@ from beam_tfrecord.core.account import (
 from beam_tfrecord.core.elements import Finding
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Source
+from beam_tfrecord.manifests.text.spelling import plain_form
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import public_uri
 
 STAGE = "account"
+_NO_VALUES = frozenset({"nan", "null", "n/a", "#n/a"})  # as pandas, databases and spreadsheets write them
 
 
 @dataclass(frozen=True)
@@ -87,11 +92,48 @@ def account_inputs(
                 f"at rest; or this is a fault of beam-tfrecord, and worth a report"
             )
         surprises = tuple(
-            Finding(public_uri(source.uri), "", STAGE, code, message) for code, message in _surprises(source, account)
+            Finding(public_uri(source.uri), "", STAGE, code, message)
+            for code, message in (*_surprises(source, account), *_doubtful_boxes(*survey.boxes.get(number, (0, 0))))
         )
         ids = dict(zip(source.labels or (), source.category_ids or (), strict=False))
         told.append(InputAccount(public_uri(source.uri), source.format, account, decisions, surprises, ids))
+    if told:
+        first = public_uri(sources[0].uri)
+        doubts = tuple(Finding(first, "", STAGE, "doubtful_reading", text) for text in _doubtful_labels(survey.labels))
+        told[0] = replace(told[0], surprises=(*told[0].surprises, *doubts))
     return tuple(told)
+
+
+def _doubtful_boxes(count: int, small: int) -> Iterator[tuple[str, str]]:
+    """What is doubtful about the boxes of an input. count: of those in pixels; small: within the first pixel."""
+    if 2 * small > count:
+        yield (
+            "doubtful_reading",
+            f"{small:,} of {count:,} boxes lie within the first pixel of their image: they seem to be fractions of it, "
+            "and were read as pixels; multiply them by the size of the image, or give them as a table with --box_units "
+            "fractions",
+        )
+
+
+def _doubtful_labels(labels: Mapping[str, int]) -> Iterator[str]:
+    """What is doubtful about the names of the labels of all inputs. labels: how often each is used."""
+    alike: dict[str, list[str]] = {}
+    for name in sorted(labels):
+        alike.setdefault(plain_form(name).casefold(), []).append(name)
+    groups = [names for plain, names in alike.items() if len(names) > 1 and len(plain) > 1]
+    if groups:
+        spelled = ", ".join(f"{name!a} ({labels[name]:,})" for name in groups[0])
+        more = f", and {len(groups) - 1:,} more are like that" if len(groups) > 1 else ""
+        yield (
+            f"the labels {spelled} differ only in case, blanks or the form of Unicode, and are classes of their own"
+            f"{more}: spell them alike where they are one"
+        )
+    empty = [name for name in sorted(labels) if name.casefold() in _NO_VALUES]
+    if empty:
+        yield (
+            f"{sum(labels[name] for name in empty):,} labels are called {empty[0]!r}, which becomes a class: leave the "
+            "cell empty where it is to say that there is none"
+        )
 
 
 def check_strict(inputs: Sequence[InputAccount]) -> None:
@@ -135,11 +177,33 @@ def _surprises(source: Source, account: Account) -> Iterator[tuple[str, str]]:
             + (f", and {_files(orphans, 'label file')} of others lie there" if orphans else "")
             + f"{_example(account, LABEL_FILES)}: each image is taken as one without objects",
         )
-    elif orphans * 2 > labels:
+    elif images < 2 * account.uses(IMAGES, WITHOUT_LABEL_FILE):
+        yield (
+            "no_label_files",
+            f"{account.uses(IMAGES, WITHOUT_LABEL_FILE):,} of {images:,} images have no label file: each of them is "
+            f"taken as one without objects{_example(account, LABEL_FILES)}; where the folders of the images are their "
+            "classes, give --format folder",
+        )
+    if orphans * 2 > labels and account.uses(LABEL_FILES):
         yield (
             "label_files_unused",
             f"{orphans:,} of {labels:,} label files belong to no image{_example(account, LABEL_FILES)}, and "
             f"{account.uses(IMAGES, WITHOUT_LABEL_FILE):,} of {images:,} images have none",
+        )
+    against = account.uses(STATED_IMAGES, AGAINST_OWN_NAME)
+    if against:
+        yield (
+            "doubtful_reading",
+            f"{_files(against, 'label file')} that name another image than the one that is called like them, and both "
+            "are there: the labels went to the image that is named; take the name out of the label files where it is a "
+            "remnant",
+        )
+    another = account.named.get(LABEL_FILES, {}).get(OF_ANOTHER_KIND)
+    if another is not None and account.uses(LABEL_FILES):
+        yield (
+            "labels_not_read",
+            f"{_files(another.count)} among the label files hold nothing of the format {source.format} (such as "
+            f"{another.example}): not read; convert what they hold by themselves, or move them away",
         )
     for reason, told in sorted(account.named.get(COLUMNS, {}).items()):
         if reason.startswith("looks like"):

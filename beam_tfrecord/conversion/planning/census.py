@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_tfrecord.conversion.planning.blocks import Hashes
-from beam_tfrecord.conversion.planning.survey import HashSketch, file_hash, spelling_hash
+from beam_tfrecord.conversion.planning.survey import HashSketch, file_hash, loose_form, spelling_hash
 from beam_tfrecord.core.account import AS_IMAGE, NO_ACCOUNT, Account, AccountBuilder, Decision
 from beam_tfrecord.manifests.base import FileInfo, Source
 from beam_tfrecord.manifests.leftovers import Reads, tell_files
 from beam_tfrecord.manifests.own_outputs import LEFT_OUT, datasets_among, spelled_below
-from beam_tfrecord.manifests.text.spelling import plain_form
 from beam_tfrecord.manifests.text.uri_text import with_slash
 from beam_tfrecord.options.config import ConvertConfig
 
@@ -83,7 +82,7 @@ def _named(
     is_named = np.isin(exact[0], array) | np.isin(exact[1], array)
     may_be = (np.isin(loose[0], array) | np.isin(loose[1], array)) & ~is_named
     if may_be.any():
-        taken = {plain_form(path) for path, named in zip(paths, is_named, strict=True) if named}
+        taken = {loose_form(path) for path, named in zip(paths, is_named, strict=True) if named}
         for place in np.flatnonzero(may_be).tolist():
-            is_named[place] = plain_form(paths[place]) not in taken
+            is_named[place] = loose_form(paths[place]) not in taken
     return is_named

@@ -147,7 +147,7 @@ def plan_dataset(
         for name, sketch in sorted(orders.items())
     }
     told = replace(
-        survey, orders={}, strata={}, masks={}, accounts={}, files={}, decisions={}
+        survey, orders={}, strata={}, masks={}, accounts={}, files={}, decisions={}, boxes={}
     )  # the hashes have done their work: the plan goes to every worker
     return DatasetPlan(told, schema, splits, strata, _straddling(orders), record_bytes, inputs)
 

@@ -19,10 +19,17 @@ import numpy as np
 
 from beam_tfrecord.annotations import KINDS
 from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, Hashes, pack_entry
-from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder, Decision, merge_accounts
+from beam_tfrecord.core.account import (
+    NO_ACCOUNT,
+    Account,
+    AccountBuilder,
+    Decision,
+    merge_accounts,
+)
 from beam_tfrecord.core.elements import Entry, Finding, Member, RejectedRow
 from beam_tfrecord.core.splits import HASH_RANGE, order_hash, split_by_ratio, split_hash, split_thresholds
 from beam_tfrecord.manifests.base import Ignored, Told
+from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.text.spelling import plain_form
 from beam_tfrecord.options.config import DEFAULT_SPLIT, SplitConfig
 
@@ -106,7 +113,8 @@ class Survey:
     pictures_with: those that have something of a kind of annotation. masks: a sample of the masks of each kind whose
     depth is looked at. accounts: what was used and named of each input while its rows were read. files:
     hashes of the files that the rows name, by input, where a census is to be taken. decisions: what was found out
-    while the rows were read, by input.
+    while the rows were read, by input. boxes: how many are in pixels, and how many of these lie within the first pixel,
+    by input.
     """
 
     rows: int = 0
@@ -131,6 +139,7 @@ class Survey:
     accounts: Mapping[int, Account] = field(default_factory=dict)
     files: Mapping[int, HashSketch] = field(default_factory=dict)
     decisions: Mapping[int, tuple[Decision, ...]] = field(default_factory=dict)
+    boxes: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def rejected(self) -> int:
@@ -202,6 +211,13 @@ def merge_surveys(surveys: Iterable[Survey]) -> Survey:
             number: tuple(sorted({told for part in parts for told in part.decisions.get(number, ())}))
             for number in sorted({number for part in parts for number in part.decisions})
         },
+        boxes={
+            number: (
+                sum(part.boxes.get(number, (0, 0))[0] for part in parts),
+                sum(part.boxes.get(number, (0, 0))[1] for part in parts),
+            )
+            for number in sorted({number for part in parts for number in part.boxes})
+        },
     )
 
 
@@ -260,6 +276,7 @@ class BlockBuilder:
         self._sample_end = HASH_RANGE  # orders from here on cannot be in the sample any more
         self._masks: dict[str, list[SizeSample]] = {}
         self._pictures = self._own_splits = self._objects = 0
+        self._boxes = self._small_boxes = 0
         self._pictures_with: Counter[str] = Counter()
         self._problems: list[Finding] = []
         self._account = AccountBuilder()
@@ -332,6 +349,7 @@ class BlockBuilder:
             self._labels[label] += 1
         self._pictures += len(entry.frames) or 1
         self._objects += count_objects(entry)
+        self._see_boxes(entry)
         if self._has_census:
             for place in (entry.uri, *(frame.uri for frame in entry.frames)):
                 self._files += name_hashes(place) if place else ()
@@ -344,6 +362,14 @@ class BlockBuilder:
         else:
             self._kinds_of_item.add("table")
         return found
+
+    def _see_boxes(self, entry: Entry) -> None:
+        """Count the boxes in pixels, and those among them that may be fractions."""
+        for annotations in _annotations_of(entry) if "boxes" in entry.annotations or entry.frames else ():
+            if "boxes" in annotations:
+                boxes = [one.box for one in annotations["boxes"].objects if one.box is not None and not one.normalized]
+                self._boxes += len(boxes)
+                self._small_boxes += sum(max(box) <= 1 for box in boxes)
 
     def _sample_size(self, order: int, uri: str, member: Member | None) -> None:
         if order > self._sample_end:
@@ -384,6 +410,7 @@ class BlockBuilder:
             accounts={self._source: account} if (account := self._account.account()) != NO_ACCOUNT else {},
             files={self._source: _sketch(self._files)} if self._files else {},
             decisions={self._source: tuple(self._decisions)} if self._decisions else {},
+            boxes={self._source: (self._boxes, self._small_boxes)} if self._boxes else {},
         )
 
 
@@ -394,13 +421,19 @@ def count_objects(entry: Entry) -> int:
 
 def name_hashes(uri: str) -> list[int]:
     """What the file of a name is known by in a survey; a second hash where it may be there under another spelling."""
-    plain = plain_form(uri)
-    return [file_hash(uri)] if plain == uri and uri.isascii() else [file_hash(uri), spelling_hash(uri)]
+    is_plain = plain_form(uri) == uri and uri.isascii() and is_image_name(uri)
+    return [file_hash(uri)] if is_plain else [file_hash(uri), spelling_hash(uri)]
 
 
 def spelling_hash(uri: str) -> int:
     """One hash for all spellings of a name, which is that of no file."""
-    return file_hash(f"{plain_form(uri)}\0")
+    return file_hash(f"{loose_form(uri)}\0")
+
+
+def loose_form(uri: str) -> str:
+    """One text for all spellings of a name, with the ending of an image or without."""
+    plain = plain_form(uri)
+    return plain.rpartition(".")[0] if is_image_name(plain) else plain
 
 
 def file_hash(uri: str) -> int:

@@ -183,7 +183,9 @@ class _Placer:
         path = self._files.path_of(uri)
         if path is None or path in self._index.members or path in self._troubles:
             return uri
-        other = find_other(uri, lambda other: self._files.path_of(other) is not None and self._files.is_file(other))
+        other = find_other(
+            uri, lambda other: self._files.path_of(other) is not None and self._files.is_file(other), is_image=True
+        )
         if other is None:
             return uri
         self.spellings[other.how] += 1

@@ -148,7 +148,7 @@ def _with_those_above(folders: Collection[str]) -> set[str]:
 def _is_there(files: Files, base: str, image: str) -> bool:
     with suppress(ValueError, ElementError):  # of join, for a path that leads out of a bucket; of two spellings
         uri = files.join(base, image)
-        return files.is_file(uri) or find_other(uri, files.is_file) is not None
+        return files.is_file(uri) or find_other(uri, files.is_file, is_image=True) is not None
     return False
 
 

@@ -196,6 +196,10 @@ class _Reader:
             found = self.finder.find(stated, stem)
         except RowError as error:
             return rejected(origin, error.code, error.message, self.finder.own(stem) or stem), account
+        told = AccountBuilder()
+        told.add(account)
+        self.finder.tell(told, stated, found, stem)
+        account = told.account()
         fields["image"] = found or (stated if stated.strip() else f"{stem}.jpg")
         split = self.split_of.get(stem) or split_in(self.splits, plain_form(fields["image"]))
         if split:

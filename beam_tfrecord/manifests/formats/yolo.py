@@ -135,7 +135,7 @@ class YoloFormat(ManifestFormat):
                 found = sorted({picture.split for picture in pictures} - {""})
                 if found:
                     decided.append(Decision("split", ", ".join(found), "the names of the folders of the images"))
-            return replace(source, account=_found(files, source, len(pictures)), decisions=tuple(decided))
+            return replace(source, account=_found(files, source, pictures), decisions=tuple(decided))
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
         with readable(source.uri):
@@ -154,9 +154,12 @@ class YoloFormat(ManifestFormat):
         details = source.details
         form = LabelForm(names, details["points"], details["values"], details["point_names"], details["encoding"])
         form = replace(form, lines=details["lines"], in_pixels=details["in_pixels"])
+        # A label file counts once, though images of several parts, or x.jpg and x.png, have it.
+        first = {picture.labels: place for place, picture in reversed([*enumerate(pictures)]) if picture.labels}
+        own = items_of(piece, [*enumerate(pictures)])
         count = read = 0
-        for row, has_labels in in_parallel(lambda item: _row(files, source, item, form), items_of(piece, pictures)):
-            count, read = count + 1, read + has_labels
+        for place, (row, has_labels) in in_parallel(lambda item: (item[0], _row(files, source, item[1], form)), own):
+            count, read = count + 1, read + (has_labels and first.get(pictures[place].labels, place) == place)
             yield row
         told.use(LABEL_FILES, "read", read)
         if not details["tree"]:  # a list may name images anywhere: nothing tells what else lies there
@@ -348,11 +351,11 @@ def _under(tree: str, path: str | None) -> str:
     return with_slash(tree) + path if path else ""
 
 
-def _found(files: Files, source: Source, pictures: int) -> Account:
-    """What lies in the tree, by its listing alone."""
+def _found(files: Files, source: Source, pictures: Sequence[_Picture]) -> Account:
+    """What lies in the tree, by its listing alone. An image of two parts lies there once."""
     told = AccountBuilder()
-    told.find(IMAGES, pictures)
     tree = source.details["tree"]
+    told.find(IMAGES, len({picture.image for picture in pictures}) if tree else len(pictures))
     if tree:
         paths = _paths(files, tree)
         told.find(FILES, len(paths))

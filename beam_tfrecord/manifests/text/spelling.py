@@ -15,9 +15,12 @@ from typing import NamedTuple
 
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ImageError, RowError
+from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.text.uri_text import WEB_SCHEMES, scheme_of
 
 BLANKS, SEPARATORS, UNICODE = "without blanks at the ends", "with / for \\", "in another form of Unicode"
+ENDING = "with the ending of an image"
+_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
 _ROOT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*/|/*")
 _BLANKS_BESIDE_SLASH = re.compile(r"\s*/\s*")
 
@@ -84,15 +87,27 @@ def _spellings(name: str) -> dict[str, str]:
     return {text: " and ".join(how) for text, how in spelled.items() if how and text}
 
 
-def find_other(uri: str, is_file: Callable[[str], bool]) -> Spelled | None:
+def find_other(uri: str, is_file: Callable[[str], bool], *, is_image: bool = False) -> Spelled | None:
     """The file under another spelling where exactly one is there; None where none is.
 
-    Raises ImageError (``missing_file``) where two are, which names them.
+    is_image: the ending of an image may be missing. Raises ImageError (``missing_file``) where two are there, which
+    names them.
     """
-    there = [Spelled(other, how) for other, how in other_spellings(uri).items() if is_file(other)]
+    others = other_spellings(uri)
+    there = [Spelled(other, how) for other, how in others.items() if is_file(other)]
+    may_lack = is_image and not is_image_name(uri) and scheme_of(uri) not in WEB_SCHEMES
+    for change in (str.lower, str.upper) if may_lack else ():
+        if not there:
+            named = {uri: "", **others}
+            ended = {other + change(ending): _with(how, ENDING) for other, how in named.items() for ending in _ENDINGS}
+            there = [Spelled(other, how) for other, how in ended.items() if is_file(other)]
     if len(there) > 1:
         raise ImageError("missing_file", _several(uri, sorted(found.uri for found in there)))
     return there[0] if there else None
+
+
+def _with(how: str, more: str) -> str:
+    return f"{how} and {more}" if how else more
 
 
 def _several(name: str, found: Sequence[str]) -> str:

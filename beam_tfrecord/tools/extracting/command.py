@@ -14,6 +14,7 @@ from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.options.values import Column
 from beam_tfrecord.tools.extracting.layout import columns_of, guess_for_extraction
 from beam_tfrecord.tools.extracting.shards import ColumnUse
+from beam_tfrecord.tools.verifying.agreement import can_be_column
 
 MANIFEST = "manifest.jsonl"
 LABELS = "labels.txt"
@@ -83,7 +84,7 @@ def undeclared_columns(
         if len(use.dtypes) > 1:
             left_out[name] = f"it holds {' and '.join(sorted(use.dtypes))}, and a column has one type"
             continue
-        if "," in name or name != name.strip() or not name:
+        if not can_be_column(name):
             left_out[name] = "no column can be called so"
             continue
         if name in taken:

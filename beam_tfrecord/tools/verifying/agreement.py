@@ -21,6 +21,11 @@ _WORDS = {"label": "images", "object_label": "objects", "panoptic_segment_label"
 LabelId = tuple[str, int]  # logical name of a list of ids, id
 
 
+def can_be_column(key: str) -> bool:
+    """Whether --columns can name a feature: names stand between commas there, and blanks around them are none."""
+    return bool(key) and "," not in key and key == key.strip()
+
+
 class Place(NamedTuple):
     """Where something was seen first: name of the file, number of the record, where that starts."""
 
@@ -154,6 +159,14 @@ class Agreement:
                 (first, place), (second, other) = list(by_type.items())[:2]
                 cause = f"{key} is {second}, but {first} in record {place.record} of {place.file}"
                 yield Fault(other.file, other.record, other.offset, "wrong_features", cause)
+
+    def name_faults(self) -> Iterator[Fault]:
+        """Features that no manifest can have as a column, for their names."""
+        for key, by_type in sorted(self.types.items()):
+            if not can_be_column(key):
+                place = next(iter(by_type.values()))
+                cause = f"{key!r} cannot be extracted: no column can be called so"
+                yield Fault(place.file, place.record, place.offset, "lost_feature", cause)
 
     def label_faults(self) -> Iterator[Fault]:
         """Lists of ids that are no vocabulary: an id with two names, a name with two ids, a negative id; the first of

@@ -127,6 +127,7 @@ def _further_faults(
     if facts is None:
         yield from (Fault(fault.file, None, None, fault.code, fault.cause) for fault in found.faults)
         agreement = joint(report.agreement for report in reports)
+        yield from agreement.name_faults()
         yield from agreement.type_faults()
         yield from agreement.label_faults()
         notes += agreement.notes()

@@ -65,7 +65,7 @@ def check_objects(frame: Frame, keys: Mapping[str, str], *, partial: bool = Fals
         if fault:
             told = ", ".join(f"{side} {value:g}" for side, value in zip(SIDES, box, strict=True))
             yield Problem("bad_box", f"box {number} ({told}) {fault}")
-    yield from _check_keypoints(frame, keys, count)
+    yield from _check_keypoints(frame, keys, count if count is not None else len(rows) if rows is not None else 0)
 
 
 def box_rows(frame: Frame, keys: Mapping[str, str]) -> list[tuple[float, ...]] | None:
@@ -120,11 +120,13 @@ def _check_lengths(frame: Frame, keys: Mapping[str, str], names: Sequence[str], 
         yield Problem("uneven_lists", f"lists that belong together have different lengths: {told}")
 
 
-def _check_keypoints(frame: Frame, keys: Mapping[str, str], objects: int | None) -> Iterator[Problem]:
+def _check_keypoints(frame: Frame, keys: Mapping[str, str], objects: int) -> Iterator[Problem]:
     across, down = _values(frame, keys.get("keypoint_x")), _values(frame, keys.get("keypoint_y"))
     if across is None or down is None or len(across) != len(down):
         return
-    if objects and len(across) % objects:
+    if across and not objects:
+        yield Problem("uneven_lists", f"{keys['keypoint_x']} has {len(across)} values for no object")
+    elif objects and len(across) % objects:
         yield Problem("bad_keypoints", f"{len(across)} keypoints are no whole number for each of {objects} objects")
     for number, (x, y) in enumerate(zip(across, down, strict=True)):
         if not (-SLACK <= x <= 1 + SLACK and -SLACK <= y <= 1 + SLACK):  # false for NaN, too

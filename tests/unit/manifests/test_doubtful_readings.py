@@ -1,0 +1,141 @@
+"""What an input says may be read in two ways: one is taken for the whole source, and the other is told with a count."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.label_files import box, coco, data_yaml, names_txt, picture, voc_xml, yolo_txt
+from tests.layouts import NAMES, Seen, files_of, seen
+from tests.samples import write_files
+
+
+def looked_at(folder: Path, files: Mapping[str, bytes | str], place: str = "", **options: Any) -> Seen:
+    write_files(folder, {name: data.encode() if isinstance(data, str) else data for name, data in files.items()})
+    found = seen([str(folder / place) if place else str(folder)], **options)
+    assert not found.error, found.error
+    return found
+
+
+def messages(found: Seen, code: str) -> list[str]:
+    return [told["message"] for one in found.inputs for told in one["surprises"] if told["code"] == code]
+
+
+def pictures(*paths: str) -> dict[str, bytes]:
+    return {path: picture(number) for number, path in enumerate(paths, start=1)}
+
+
+def test_a_label_file_that_names_another_image_than_its_own_is_told(tmp_path: Path) -> None:
+    names = {"a": "b", "b": "a", "c": "c"}
+    xml = {f"{own}.xml": voc_xml(f"{stated}.jpg", 1, "fox") for own, stated in names.items()}
+    found = looked_at(tmp_path, {**pictures("a.jpg", "b.jpg", "c.jpg"), **xml})
+    assert set(found.pictures) == {str(tmp_path / f"{name}.jpg") for name in names}
+    (message,) = messages(found, "doubtful_reading")
+    assert message.startswith("2 label files that name another image")
+
+
+def test_a_label_file_that_names_an_image_which_is_not_there_belongs_to_its_own(tmp_path: Path) -> None:
+    found = looked_at(tmp_path, {**pictures("a.jpg"), "a.xml": voc_xml("IMG_0001.jpg", 1, "fox")})
+    assert found.warnings == ()
+    assert found.inputs[0]["used"]["images that label files call otherwise than themselves"] == {
+        "the image that is called like the label file": 1
+    }
+
+
+@pytest.mark.parametrize(("scale", "told"), [(1.0, 0), (0.01, 1)])
+def test_boxes_of_coco_that_are_fractions_are_told(tmp_path: Path, scale: float, told: int) -> None:
+    document = json.loads(coco({"a.jpg": (1, ["fox"]), "b.jpg": (2, ["hen", "owl"])}, NAMES))
+    for annotation in document["annotations"]:
+        annotation["bbox"] = [side * scale for side in annotation["bbox"]]
+    found = looked_at(tmp_path, {**pictures("a.jpg", "b.jpg"), "c.json": json.dumps(document)}, "c.json")
+    assert len(messages(found, "doubtful_reading")) == told
+
+
+def test_a_yolo_folder_in_which_most_images_have_no_label_file_is_told_with_the_other_way(tmp_path: Path) -> None:
+    files = {**pictures(*(f"{name}/{number}.jpg" for name in ("fox", "hen") for number in range(3)))}
+    files |= {"fox/0.txt": yolo_txt(1, NAMES, "fox"), "classes.txt": names_txt(NAMES)}
+    found = looked_at(tmp_path, files)
+    (message,) = messages(found, "no_label_files")
+    assert message.startswith("5 of 6 images have no label file")
+    assert "--format folder" in message
+
+
+def test_a_yolo_dataset_with_some_images_without_objects_is_nothing_to_tell(tmp_path: Path) -> None:
+    files = {f"images/{number}.jpg": picture(number) for number in range(4)}
+    files |= {f"labels/{number}.txt": yolo_txt(number, NAMES, "fox") for number in range(2)}
+    assert looked_at(tmp_path, {**files, "data.yaml": data_yaml(NAMES, train="images")}).warnings == ()
+
+
+def test_documents_of_another_format_among_label_files_are_told(tmp_path: Path) -> None:
+    left, top, right, bottom = box(1)
+    shape = {"label": "fox", "points": [[left, top], [right, bottom]], "shape_type": "rectangle"}
+    labelme = {
+        "version": "5.0.1",
+        "shapes": [shape],
+        "imagePath": "a.jpg",
+        "imageData": None,
+        "imageHeight": 48,
+        "imageWidth": 64,
+    }
+    files = {**pictures("a.jpg"), "a.json": json.dumps(labelme), "other.json": coco({"a.jpg": (1, ["hen"])}, NAMES)}
+    (message,) = messages(looked_at(tmp_path, files, format="labelme"), "labels_not_read")
+    assert "other.json" in message
+
+
+@pytest.mark.parametrize(
+    ("header", "count"), [("image,fox,hen", 1), ("image,label,note", 0), ("image,bbox_note", 1), ("image", 0)]
+)
+def test_a_table_of_which_nothing_but_the_images_is_read_is_told(tmp_path: Path, header: str, count: int) -> None:
+    row = ",".join(["a.jpg", *["1"] * header.count(",")])
+    found = looked_at(tmp_path, {**pictures("a.jpg"), "t.csv": f"{header}\n{row}\n"}, "t.csv")
+    assert len(messages(found, "columns_not_read")) == count
+
+
+def test_a_table_whose_labels_are_in_the_paths_is_nothing_to_tell(tmp_path: Path) -> None:
+    files = {**pictures("a.jpg"), "t.csv": "image,note\na.jpg,x\n"}
+    assert looked_at(tmp_path, files, "t.csv", label_pattern="(?P<label>a)").warnings == ()
+
+
+@pytest.mark.parametrize("column", ["x_pct", "w_percent", "xmin_norm", "height_px"])
+def test_columns_of_sides_in_other_units_look_like_boxes(tmp_path: Path, column: str) -> None:
+    found = looked_at(tmp_path, {**pictures("a.jpg"), "t.csv": f"image,label,{column}\na.jpg,fox,5\n"}, "t.csv")
+    assert found.inputs[0]["named"]["columns"] == {"looks like boxes": {"count": 1, "example": column}}
+
+
+def test_names_without_the_ending_of_their_image_are_found(tmp_path: Path) -> None:
+    files = {**pictures("a.jpg", "b.PNG", "c.jpg", "c.png"), "t.csv": "image,label\na,fox\nb,hen\nc,owl\n"}
+    found = looked_at(tmp_path, files, "t.csv")
+    used, named = files_of(found.inputs[0])
+    assert (used, named) == ({"image": 4, "manifest": 1}, {})
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (("Fox", "fox", "FOX"), "'FOX' (1), 'Fox' (1), 'fox' (1)"),
+        (("f\u00fcchs", "fu\u0308chs", "hen"), r"'f\xfcchs' (1)"),
+        (("fox", "hen", "NaN"), "called 'NaN'"),
+        (("a", "A", "none"), ""),
+    ],
+)
+def test_labels_that_are_hardly_classes_of_their_own_are_told(
+    tmp_path: Path, labels: tuple[str, ...], told: str
+) -> None:
+    rows = "".join(f"{name}.jpg,{label}\n" for name, label in zip("abc", labels, strict=True))
+    found = looked_at(tmp_path, {**pictures("a.jpg", "b.jpg", "c.jpg"), "t.csv": f"image,label\n{rows}"}, "t.csv")
+    doubts = messages(found, "doubtful_reading")
+    assert len(doubts) == bool(told)
+    assert told in "".join(doubts)
+
+
+def test_images_of_two_splits_and_with_one_label_file_are_counted_once(tmp_path: Path) -> None:
+    files = {**pictures("images/a.jpg", "images/a.png", "images/b.jpg")}
+    files |= {f"labels/{name}.txt": yolo_txt(1, NAMES, "fox") for name in "ab"}
+    found = looked_at(tmp_path, {**files, "data.yaml": data_yaml(NAMES, train="images", val="images")})
+    assert len(found.repeated) == 3
+    assert found.inputs[0]["used"]["label files"] == {"read": 2}
+    assert found.inputs[0]["used"]["images"] == {"with a label file": 3}
