@@ -23,6 +23,8 @@ from beam_tfrecord.annotations.polygons import draw_polygons
 from beam_tfrecord.annotations.rle import decode_runs, parse_counts
 from beam_tfrecord.errors import AnnotationError
 
+_MOST_PIXELS = 2**28  # of a mask that is scaled
+
 
 def drawn_size(placement: Placement) -> tuple[int, int]:
     """(width, height) in pixels of the picture that the annotation was drawn in."""
@@ -95,14 +97,34 @@ def _drawn_mask(item: Object, told: str, placement: Placement) -> Any:
             return draw_polygons(parts, height, width)
         if isinstance(item.mask, Runs):
             runs = item.mask
-            frame_of_size((runs.width, runs.height), placement)  # before any memory is taken
+            if runs.scales:
+                _check_scales(runs)
+            else:
+                frame_of_size((runs.width, runs.height), placement)  # before any memory is taken
             counts = parse_counts(runs.counts) if isinstance(runs.counts, str) else runs.counts
-            return decode_runs(counts, runs.height, runs.width)
+            mask = decode_runs(counts, runs.height, runs.width)
+            return _scaled_mask(mask, drawn_size(placement)) if runs.scales else mask
     except ValueError as error:
         return _drop_mask(f"{told}: {error}", placement)
     except AnnotationError as error:
         return _drop_mask(f"{told}: {error.message}", placement)
     return None
+
+
+def _check_scales(runs: Runs) -> None:
+    """Raise ValueError for a mask that is larger than any picture."""
+    if runs.width * runs.height > _MOST_PIXELS:
+        raise ValueError(f"a mask of {runs.width}x{runs.height} pixels is larger than any picture")
+
+
+def _scaled_mask(mask: Any, size: tuple[int, int]) -> Any:
+    """A mask that is a fraction of the picture at any size, in that of the picture, by nearest neighbour."""
+    import numpy as np
+    from PIL import Image
+
+    if mask.shape == size[::-1]:
+        return mask
+    return np.asarray(Image.fromarray(mask).resize(size, Image.Resampling.NEAREST))
 
 
 def _scaled(polygon: tuple[float, ...], width: int, height: int) -> tuple[float, ...]:

@@ -8,7 +8,8 @@ may be text):
                 centre y, width, height. Without any of them the box is that around the polygons or the mask
 ``normalized``  True: box, polygons and keypoints are fractions of the picture, not pixels
 ``polygons``    the outline as lists x, y, x, y ...; their union is the mask
-``rle``         the mask as a COCO run-length code: {"size": [height, width], "counts": text or list}
+``rle``         the mask as a COCO run-length code: {"size": [height, width], "counts": text or list}; with "scales":
+                True its size is its own, and not that of the picture
 ``keypoints``   x, y, visibility of each point in one list; visibility 0: not labelled, 1: hidden, 2: visible
 ``keypoint_names``   their names
 ``is_crowd``, ``difficult``, ``truncated``, ``group_of``, ``occluded``, ``depiction``, ``inside``   0 or 1 (-1: unknown)
@@ -78,11 +79,15 @@ class Polygons:
 @packed_quickly
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """A run-length code of a mask of a stated size; see :mod:`beam_tfrecord.annotations.rle`."""
+    """A run-length code of a mask of a stated size; see :mod:`beam_tfrecord.annotations.rle`.
+
+    scales: the mask is one of the whole picture at a size of its own.
+    """
 
     height: int
     width: int
     counts: str | tuple[int, ...]
+    scales: bool = False
 
 
 @packed_quickly
@@ -251,7 +256,7 @@ def _runs(runs: Any, told: str) -> Runs:
     except ValueError as error:
         message = f"{told}: its run-length code needs a size and counts: {error}"
         raise AnnotationError("bad_mask", message) from None
-    return Runs(size[0], size[1], counts)
+    return Runs(size[0], size[1], counts, runs.get("scales") is True)
 
 
 def _whole_numbers(cells: Any) -> list[int]:

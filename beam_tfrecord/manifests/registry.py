@@ -90,6 +90,7 @@ FORMATS = Registry(
         "visdrone": "visdrone:VisdroneFormat",
         "wider_face": "wider_face:WiderFaceFormat",
         "sagemaker": "sagemaker:SagemakerFormat",
+        "azureml": "azureml:AzureMLFormat",
         "vertex": "vertex:VertexFormat",
         "openimages": "openimages:OpenImagesFormat",
         "extracted": "extracted:ExtractedFormat",

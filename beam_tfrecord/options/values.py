@@ -241,6 +241,7 @@ FORMAT_NAMES = [
     "visdrone",
     "wider_face",
     "sagemaker",
+    "azureml",
     "vertex",
     "openimages",
     "extracted",

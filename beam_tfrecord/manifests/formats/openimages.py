@@ -1,21 +1,29 @@
-"""Box annotations of Open Images: CSV with one line per box (storage.googleapis.com/openimages/web/download_v7.html).
+"""Annotations of Open Images: CSV with one line per box, label or mask
+(storage.googleapis.com/openimages/web/download_v7.html).
 
-Columns ImageID, Source, LabelName, Confidence, XMin, XMax, YMin, YMax, IsOccluded, IsTruncated, IsGroupOf, IsDepiction,
-IsInside; coordinates are fractions, flags 0, 1 or -1 (unknown). The image is ``ImageID.jpg`` below --images. LabelName
-is a code such as /m/011k07; a ``class-descriptions`` CSV beside the file gives its name.
+Boxes: ImageID, Source, LabelName, Confidence, XMin, XMax, YMin, YMax, IsOccluded, IsTruncated, IsGroupOf, IsDepiction,
+IsInside; coordinates are fractions, flags 0, 1 or -1 (unknown). Labels of images: ImageID, Source, LabelName and
+Confidence, which is 0 where people found that the class is not there. Masks: MaskPath, ImageID, LabelName, BoxID,
+BoxXMin ..., a PNG for each object whose pixels that are not 0 belong to it; the box is the one that it was drawn in,
+and that of the object is around the mask. The image is ``ImageID.jpg`` below --images. LabelName is a code such as
+/m/011k07; a ``class-descriptions`` CSV beside the file gives its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import io
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from beam_tfrecord.core.account import COLUMNS, AccountBuilder
+from beam_tfrecord.annotations.cells import real_number, shown
+from beam_tfrecord.core.account import ANNOTATIONS, COLUMNS, AccountBuilder, Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
-from beam_tfrecord.errors import ManifestError
+from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.documents import NamedImages, images_below
 from beam_tfrecord.manifests.gathering import gather_by_image
-from beam_tfrecord.manifests.siblings import parent
+from beam_tfrecord.manifests.outlines import runs_of
+from beam_tfrecord.manifests.siblings import in_parallel, parent
 from beam_tfrecord.manifests.text.csv_rows import csv_rows, sample_cells
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text, split_lines
 from beam_tfrecord.manifests.text.row_fields import rejected
@@ -23,7 +31,9 @@ from beam_tfrecord.manifests.text.uri_text import folder_of
 from beam_tfrecord.options.config import ManifestConfig
 
 _SIDES = ("XMin", "YMin", "XMax", "YMax")
-_NEEDED = ("ImageID", "LabelName", *_SIDES)
+_ID, _CLASS, _MASK = "ImageID", "LabelName", "MaskPath"
+BOXES, LABELS, MASKS = "boxes", "labels", "masks"
+_NEEDED = {BOXES: (_ID, _CLASS, *_SIDES), MASKS: (_MASK, _ID, _CLASS), LABELS: (_ID, _CLASS, "Confidence")}
 _ATTRIBUTES = {
     "Confidence": "confidence",
     "IsOccluded": "occluded",
@@ -36,26 +46,28 @@ _DESCRIPTIONS = "class-descriptions"
 
 
 class OpenImagesFormat(ManifestFormat):
-    """A box CSV of Open Images."""
+    """A CSV of Open Images."""
 
     name = "openimages"
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
         text = decode_head(head)
-        return text is not None and set(_NEEDED) <= set(text.split("\n", 1)[0].strip().split(","))
+        return text is not None and _kind(text.split("\n", 1)[0].strip().split(",")) is not None
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         sample = look_at_text(files, uri, config.encoding)
         lines = [line for line in split_lines(sample.text) if line.strip()]
         header = [cell.strip() for cell in next(iter(sample_cells(lines[:1])), [])]
-        absent = [name for name in _NEEDED if name not in header]
-        if absent:
-            raise ManifestError(f"{uri} is no box file of Open Images: it has no column {', '.join(absent)}")
+        kind = _kind(header)
+        if kind is None:
+            absent = [name for name in _NEEDED[BOXES] if name not in header]
+            raise ManifestError(f"{uri} is no file of Open Images: it has no column {', '.join(absent)}")
         repeated = [name for name in header if header.count(name) > 1]
         if repeated:
             raise ManifestError(f"{uri}: two columns are called {repeated[0]}: take one of them out")
         base = config.images if config.images is not None else folder_of(uri)
         details = {
+            "kind": kind,
             "header": tuple(header),
             "text": sample.form.to_details(),
             "names": _class_names(files, parent(uri), config.encoding),
@@ -64,47 +76,124 @@ class OpenImagesFormat(ManifestFormat):
         told.find(COLUMNS, len(header))
         for name in header:
             use = "image" if name == "ImageID" else "label" if name == "LabelName" else _ATTRIBUTES.get(name)
-            use = "box" if name in _SIDES else use
+            use = "box" if name in _SIDES else "mask" if name == _MASK else use
+            use = None if kind == MASKS and name in _ATTRIBUTES else use
             if use:
                 told.use(COLUMNS, use)
             else:
                 told.name(COLUMNS, "not used", name)
-        return Source(uri, self.name, split, base, details=details, account=told.account())
+        decided = [Decision("lines", kind, "the columns")]
+        if kind == LABELS:
+            decided.append(Decision("labels", "those with a Confidence above 0", "0 says that the class is not there"))
+        return Source(uri, self.name, split, base, details=details, account=told.account(), decisions=tuple(decided))
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
-        yield from gather_by_image(_box_rows(files, piece.source))
+        told = AccountBuilder()
+        yield from gather_by_image(_rows(files, piece.source, told))
+        yield told.account()
 
 
-def _box_rows(files: Files, source: Source) -> Iterator[Row | RejectedRow]:
-    header, names = source.details["header"], source.details["names"]
+def _kind(header: Sequence[str]) -> str | None:
+    """What the lines of a file are; None for a file of something else."""
+    found = next((kind for kind, needed in _NEEDED.items() if set(needed) <= set(header)), None)
+    is_cut = found == LABELS and any(side in header for side in _SIDES)  # boxes that lack a side
+    return None if is_cut else found
+
+
+def _rows(files: Files, source: Source, told: AccountBuilder) -> Iterator[Row | RejectedRow]:
+    names, kind = source.details["names"], source.details["kind"]
+    masks = NamedImages(images_below(files, parent(source.uri))) if kind == MASKS else None
+
+    def row_of(line: tuple[str, dict[str, str] | RejectedRow]) -> Row | RejectedRow:
+        origin, cells = line
+        if isinstance(cells, RejectedRow):
+            return cells
+        image = cells[_ID].strip()
+        if not image:
+            return rejected(origin, "bad_row", "the line has no ImageID")
+        try:
+            fields = _label(cells, names) if kind == LABELS else _object(files, source, cells, names, origin, masks)
+        except RowError as error:
+            return rejected(origin, error.code, error.message, f"{image}.jpg")
+        return Row(origin, {"image": f"{image}.jpg", "id": image, **fields})
+
+    lines = _lines(files, source)
+    for row in in_parallel(row_of, lines) if kind == MASKS else map(row_of, lines):
+        if kind == LABELS and isinstance(row, Row):
+            told.find(ANNOTATIONS)
+            if row.fields["label"]:
+                told.use(ANNOTATIONS, "label")
+            else:
+                told.name(ANNOTATIONS, "a class that is not there", row.origin)
+        yield row
+
+
+def _lines(files: Files, source: Source) -> Iterator[tuple[str, dict[str, str] | RejectedRow]]:
+    """(origin, cells by column) of each line; a reject for one that is none."""
+    header = source.details["header"]
     rows = csv_rows(TextLines(files, source.uri, TextForm(**source.details["text"])))
     next(rows, None)  # the header
     for line, cells in rows:
         origin = f"{source.uri}:{line}"
         if isinstance(cells, str):
-            yield rejected(origin, "bad_row", cells)
+            yield origin, rejected(origin, "bad_row", cells)
         elif len(cells) == len(header):
-            yield _box_row(dict(zip(header, cells, strict=True)), origin, names)
+            yield origin, dict(zip(header, cells, strict=True))
         else:
-            place = header.index("ImageID")
+            place = header.index(_ID)
             image = f"{cells[place].strip()}.jpg" if place < len(cells) else ""
             message = f"the line has {len(cells)} cells where the header has {len(header)}"
-            yield rejected(origin, "bad_row", message, image)
+            yield origin, rejected(origin, "bad_row", message, image)
 
 
-def _box_row(cells: Mapping[str, str], origin: str, names: Mapping[str, str]) -> Row | RejectedRow:
-    image = cells["ImageID"].strip()
-    if not image:
-        return rejected(origin, "bad_row", "the line has no ImageID")
-    code = cells["LabelName"].strip()
-    box: dict[str, Any] = {
-        "class": names.get(code, code),
-        "bbox": [cells[side] for side in _SIDES],
-        "normalized": True,
-        "origin": origin,
-    }
+def _label(cells: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Any]:
+    """The label of an image, or none where the class is not there. Raises RowError."""
+    code = cells[_CLASS].strip()
+    if not code:
+        raise RowError("missing_label", "the line has no LabelName")
+    try:
+        confidence = real_number(cells["Confidence"])
+    except ValueError as error:
+        raise RowError("bad_annotation", f"the Confidence {shown(cells['Confidence'])} {error}") from None
+    return {"label": [names.get(code, code)] if confidence > 0 else []}
+
+
+def _object(
+    files: Files,
+    source: Source,
+    cells: Mapping[str, str],
+    names: Mapping[str, str],
+    origin: str,
+    masks: NamedImages | None,
+) -> dict[str, Any]:
+    code = cells[_CLASS].strip()
+    box: dict[str, Any] = {"class": names.get(code, code), "origin": origin}
+    if masks is not None:  # masks have sizes of their own
+        box["rle"] = {**_mask(files, source, cells[_MASK].strip(), masks), "scales": True}
+        return {"boxes": [box]}
+    box.update({"bbox": [cells[side] for side in _SIDES], "normalized": True})
     box.update({name: cells[column] for column, name in _ATTRIBUTES.items() if cells.get(column)})
-    return Row(origin, {"image": f"{image}.jpg", "id": image, "boxes": [box]})
+    return {"boxes": [box]}
+
+
+def _mask(files: Files, source: Source, name: str, masks: NamedImages) -> dict[str, Any]:
+    """The code of the mask in a PNG, whose pixels that are not 0 belong to the object. Raises RowError."""
+    import numpy as np
+    from PIL import Image
+
+    found = masks.find(name) if name else None
+    if found is None:
+        where = parent(source.uri)
+        raise RowError("bad_mask", f"the mask {name!r} lies nowhere below {where}: unpack the masks there")
+    try:
+        with files.open(files.join(parent(source.uri), found)) as stream:
+            data = stream.read()
+        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
+            values = np.asarray(image.convert("L") if image.mode not in ("1", "L", "P") else image)
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise RowError("bad_mask", f"the mask {found} cannot be read: {error}") from None
+    height, width = values.shape
+    return {"size": [height, width], "counts": runs_of(values.astype(bool))}
 
 
 def _class_names(files: Files, folder: str, encoding: str) -> dict[str, str]:

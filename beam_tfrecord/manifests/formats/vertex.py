@@ -5,7 +5,9 @@ CSV, with an optional ML_USE in front (TRAINING, VALIDATION, TEST, UNASSIGNED; T
 ``[ML_USE,]uri[,label,...]``                       one label, several, or none
 ``[ML_USE,]uri,label,x,y,x,y,x,y,x,y``             one box: its corners, clockwise from the upper left, as fractions
 
-Two opposite corners are enough; the cells of the others are empty, those at the end of the line may be missing.
+Two opposite corners are enough; the cells of the others are empty, those at the end of the line may be missing. Paths
+in place of the uris are met where people fetched the images: lines with eight cells of corners, all fractions, or,
+behind an ML_USE in capitals, with several labels.
 JSON Lines: ``imageGcsUri`` with ``classificationAnnotation``, ``classificationAnnotations`` or
 ``boundingBoxAnnotations``. The JSON of protobuf leaves out numbers that are 0 (protobuf.dev/programming-guides/json),
 so an ``xMin`` or ``yMin`` that is not there is 0, unless any line of the file writes one that is 0.
@@ -23,6 +25,7 @@ from beam_tfrecord.core.account import KEYS, AccountBuilder, Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.gathering import gather_by_image
 from beam_tfrecord.manifests.split_names import is_split_word, split_of_cell
 from beam_tfrecord.manifests.text.csv_rows import csv_rows, sample_cells
@@ -35,6 +38,7 @@ from beam_tfrecord.options.config import ManifestConfig
 
 _ML_USE = "aiplatform.googleapis.com/ml_use"
 _SAMPLE_ROWS = 200
+_USES = ("TRAIN", "TRAINING", "VALIDATION", "VALIDATE", "TEST", "UNASSIGNED")
 _ANNOTATIONS = re.compile(r"annotations?$", re.IGNORECASE)
 # What is read of a line, and of the objects in it.
 _READ: Mapping[str, Any] = {
@@ -53,7 +57,7 @@ class VertexFormat(ManifestFormat):
     name = "vertex"
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
-        """JSON with imageGcsUri, or lines whose first cell, behind ML_USE, is a gs:// uri."""
+        """JSON with imageGcsUri, or lines whose first cell, behind ML_USE, is a gs:// uri or the path of an image."""
         text = decode_head(head)
         if text is None:
             return False
@@ -62,10 +66,12 @@ class VertexFormat(ManifestFormat):
             return False
         if _is_json(lines):
             return True
-        rows = sample_cells(lines[:-1] or lines)
-        return bool(rows) and all(
-            split_off_use(row)[1][:1] and split_off_use(row)[1][0].startswith("gs://") for row in rows if row
-        )
+        is_whole = text.endswith("\n") and len(lines) < _SAMPLE_ROWS
+        rows = sample_cells(lines if is_whole else lines[:-1] or lines)
+        rests = [split_off_use(row)[1] for row in rows if row]
+        if not rests or not all(rest[:1] for rest in rests):
+            return False
+        return all(rest[0].startswith("gs://") for rest in rests) or _has_paths(rows, rests)
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         sample = look_at_text(files, uri, config.encoding)
@@ -89,6 +95,17 @@ class VertexFormat(ManifestFormat):
             yield from gather_by_image(_csv_rows(lines, source.uri, with_boxes=True))
         else:
             yield from _csv_rows(lines, source.uri, with_boxes=False)
+
+
+def _has_paths(rows: Sequence[Sequence[str]], rests: Sequence[Sequence[str]]) -> bool:
+    """Whether lines are of this form with paths of images. rests: the cells behind ML_USE."""
+    if not all(is_image_name(rest[0].strip()) for rest in rests):
+        return False
+    boxes = [rest for rest in rests if len(rest) == 10 and is_box_row(rest)]
+    if boxes:
+        return all(0 <= real_number(cell) <= 1 for rest in boxes for cell in rest[2:] if cell.strip())
+    has_use = all(row[0].strip() in _USES for row in rows if row)
+    return has_use and any(len(rest) > 2 for rest in rests) and not any(_is_number(c) for r in rests for c in r[1:])
 
 
 def _is_json(lines: Sequence[str]) -> bool:

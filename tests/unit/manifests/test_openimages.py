@@ -2,13 +2,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from beam_tfrecord.annotations.boxes import BoxesKind
 from beam_tfrecord.errors import ManifestError
+from beam_tfrecord.manifests import detect_format
 from beam_tfrecord.manifests.formats.openimages import OpenImagesFormat
-from tests.annotation_tools import parse, read_items, rejects, write
+from beam_tfrecord.manifests.picture_labels import ANNOTATIONS
+from tests.annotation_tools import account_of, parse, pixels, read_items, rejects, write
+from tests.end_to_end.datasets import converted, records, texts
 from tests.local_files import LocalFiles
+from tests.samples import jpeg, painted_boxes, png
 
 FORMAT = OpenImagesFormat()
 HEADER = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf,IsDepiction,IsInside"
@@ -68,3 +74,69 @@ def test_a_file_without_the_columns_ends_the_job(tmp_path: Path) -> None:
 def test_recognised_by_its_header() -> None:
     assert FORMAT.recognises(LocalFiles(), "x.csv", "\n".join(LINES).encode())
     assert not FORMAT.recognises(LocalFiles(), "x.csv", b"filename,width,height,class,xmin,ymin,xmax,ymax\n")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Labels of images, and masks
+
+
+LABELS = "ImageID,Source,LabelName,Confidence\n"
+MASKS = "MaskPath,ImageID,LabelName,BoxID,BoxXMin,BoxXMax,BoxYMin,BoxYMax,PredictedIoU,Clicks\n"
+
+
+def test_labels_of_an_image_are_those_that_are_there(tmp_path: Path) -> None:
+    text = LABELS + "a,verification,/m/1,1\na,verification,/m/2,0\nb,verification,/m/2,0\na,machine,/m/3,0.7\n"
+    path = write(tmp_path / "train-annotations-human-imagelabels.csv", text)
+    write(tmp_path / "class-descriptions.csv", "/m/1,Fox\n")
+    assert detect_format(LocalFiles(), str(path)) == "openimages"
+    source, items = read_items(FORMAT, path)
+    assert [(item.fields["image"], item.fields["label"]) for item in items] == [
+        ("a.jpg", ["Fox", "/m/3"]),
+        ("b.jpg", []),
+    ]
+    account = account_of(FORMAT, path)
+    assert (account.found[ANNOTATIONS], account.uses(ANNOTATIONS), account.unused(ANNOTATIONS)) == (4, 2, 2)
+    assert any("above 0" in decision.value for decision in source.decisions)
+
+
+def test_labels_become_several_labels_of_records(tmp_path: Path) -> None:
+    for name in "ab":
+        write(tmp_path / f"in/{name}.jpg", jpeg(painted_boxes(40, 30, [])))
+    write(tmp_path / "in/labels.csv", LABELS + "a,verification,/m/1,1\na,verification,/m/2,1\nb,verification,/m/1,0\n")
+    converted(tmp_path / "in/labels.csv", tmp_path / "out")
+    found = {record["image/filename"][0]: texts(record) for record in records(tmp_path / "out")}
+    assert found == {b"a.jpg": ["/m/1", "/m/2"], b"b.jpg": []}
+
+
+@pytest.mark.parametrize(
+    ("line", "code"), [("a,x,/m/1,much", "bad_annotation"), ("a,x,,1", "missing_label"), (",x,/m/1,1", "bad_row")]
+)
+def test_labels_that_cannot_be_right_are_rejects(tmp_path: Path, line: str, code: str) -> None:
+    _, items = read_items(FORMAT, write(tmp_path / "labels.csv", f"{LABELS}{line}\n"))
+    assert [code for code, _ in rejects(items)] == [code]
+
+
+@pytest.mark.parametrize("scale", [1, 2])
+def test_masks_belong_to_their_images_at_any_size(tmp_path: Path, scale: int) -> None:
+    """Masks of Open Images have the size of the original pictures, which are published smaller."""
+    write(tmp_path / "in/images/a.jpg", jpeg(painted_boxes(40, 30, [(10, 5, 30, 25)])))
+    mask = np.zeros((30 * scale, 40 * scale), np.uint8)
+    mask[5 * scale : 25 * scale, 10 * scale : 30 * scale] = 255
+    write(tmp_path / "in/masks/0/a_m01_x.png", png(Image.fromarray(mask)))
+    path = write(tmp_path / "in/masks.csv", f"{MASKS}a_m01_x.png,a,/m/01,x,0.2,0.8,0.1,0.9,0.0,\n")
+    assert detect_format(LocalFiles(), str(path)) == "openimages"
+    converted(path, tmp_path / "out", images=str(tmp_path / "in/images"))
+    (record,) = records(tmp_path / "out")
+    assert texts(record, "image/object/class/text") == ["/m/01"]
+    sides = [record[f"image/object/bbox/{side}"][0] for side in ("xmin", "ymin", "xmax", "ymax")]
+    assert sides == pytest.approx([10 / 40, 5 / 30, 30 / 40, 25 / 30])
+    assert np.array_equal(pixels(record["image/object/mask"][0]) > 0, mask[::scale, ::scale] > 0)
+
+
+def test_a_mask_that_is_not_there_is_a_reject_that_says_where_to_put_it(tmp_path: Path) -> None:
+    write(tmp_path / "b.png", b"no picture")
+    lines = "a.png,a,/m/01,x,0,1,0,1,0.0,\nb.png,b,/m/01,x,0,1,0,1,0.0,\n"
+    _, items = read_items(FORMAT, write(tmp_path / "masks.csv", MASKS + lines))
+    (first, second) = rejects(items)
+    assert (first[0], "unpack the masks there" in first[1]) == ("bad_mask", True)
+    assert (second[0], "cannot be read" in second[1]) == ("bad_mask", True)

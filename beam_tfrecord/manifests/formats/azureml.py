@@ -1,0 +1,111 @@
+"""Azure Machine Learning's JSON Lines for AutoML, which its data labelling exports as well.
+
+Source: learn.microsoft.com/azure/machine-learning/reference-automl-images-schema. ``image_url`` is the place of the
+image, ``azureml://.../paths/FOLDER/a.jpg`` or ``AmlDatastore://STORE/FOLDER/a.jpg``, ``image_details`` its size;
+``label`` is a text (classification), a list of texts (several labels), or a list of objects, each with ``label``,
+``isCrowd``, and ``topX``, ``topY``, ``bottomX``, ``bottomY`` or a ``polygon`` (a list of outlines x, y, x, y ...), all
+of them fractions of the picture. The image is the one with the longest end of its place that lies there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from beam_tfrecord.annotations.cells import shown
+from beam_tfrecord.core.account import Decision
+from beam_tfrecord.errors import RowError
+from beam_tfrecord.manifests.base import Files, Source
+from beam_tfrecord.manifests.documents import DocumentFormat, Picture
+from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, bad
+from beam_tfrecord.manifests.text.json_values import decode_json
+from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
+from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.options.config import ManifestConfig
+
+_URL = re.compile(r'^\s*\{.*"image_url"\s*:\s*"', re.DOTALL)
+_LABEL = re.compile(r'"(?:topX|polygon|image_details)"\s*:|"image_url"\s*:\s*"(?:azureml|AmlDatastore)://')
+_SIDES = ("topX", "topY", "bottomX", "bottomY")
+_SIZE = re.compile(r"(\d+)(?:px)?")
+
+
+class AzureMLFormat(DocumentFormat):
+    """A file of lines, each with an image and its label or objects."""
+
+    name = "azureml"
+
+    def recognises(self, files: Files, uri: str, head: bytes) -> bool:
+        first = (decode_head(head) or "").lstrip().partition("\n")[0]
+        return _URL.match(first) is not None and _LABEL.search(first) is not None
+
+    def look(self, files: Files, uri: str, config: ManifestConfig) -> tuple[dict[str, Any], tuple[Decision, ...]]:
+        return {"text": look_at_text(files, uri, config.encoding).form.to_details()}, ()
+
+    def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
+        lines = TextLines(files, source.uri, TextForm(**source.details["text"]))
+        for number, line in enumerate(lines, start=1):
+            if lines.had_nul:
+                lines.had_nul = False
+                problem = RowError("bad_row", "the line holds NUL characters: the file is damaged at this place")
+                yield Picture(str(number), "", problem=problem)
+            elif line.strip():
+                yield _picture(line, str(number))
+
+
+def _picture(line: str, where: str) -> Picture:
+    stated, count = "", 0
+    try:
+        try:
+            members = Members(decode_json(line), "", "bad_row")
+        except ValueError as error:
+            raise RowError("bad_row", f"the line is no JSON: {error}") from None
+        stated = members.text("image_url")
+        given = members.raw("label")
+        count = len(given) if isinstance(given, list) else int(given is not None)
+        labels, has_boxes = _labels(given, where)
+        size = _size_of(members.object("image_details"))
+    except RowError as error:
+        return Picture(where, stated, account=account_of_reject(count, where), problem=error)
+    fields = labels.fields(with_boxes=has_boxes)
+    if size is not None:
+        fields["size"] = size
+    return Picture(where, stated, fields, labels.account(count))
+
+
+def _labels(given: Any, where: str) -> tuple[PictureLabels, bool]:
+    """(labels of a line, whether they are those of objects). Raises RowError."""
+    labels = PictureLabels()
+    if given is None or given == "":
+        raise RowError("missing_label", "the line has no label")
+    if isinstance(given, str):
+        labels.label(given)
+        return labels, False
+    if not isinstance(given, list):
+        raise bad("label", f"is {shown(given)}, neither a text nor a list")
+    if given and all(isinstance(one, str) for one in given):
+        for name in given:
+            labels.label(name)
+        return labels, False
+    for place, value in enumerate(given):
+        one = Members(value, f"label[{place}]")
+        box: dict[str, Any] = {"class": one.name("label"), "normalized": True, "origin": f"{where}:{one.where}"}
+        if one.raw("isCrowd") is not None:
+            box["is_crowd"] = one.raw("isCrowd")
+        if any(one.raw(side) is not None for side in _SIDES):
+            box["bbox"] = [one.raw(side) for side in _SIDES]
+        if one.raw("polygon") is not None:
+            box["polygons"] = one.raw("polygon")
+        if "bbox" not in box and "polygons" not in box:
+            raise bad(one.where, f"has neither {', '.join(_SIDES)} nor a polygon")
+        labels.store(box)
+    return labels, True
+
+
+def _size_of(details: Members | None) -> tuple[int, int] | None:
+    """(width, height), spelled as numbers or as ``499px``; None where they are not stated."""
+    if details is None:
+        return None
+    found = [_SIZE.fullmatch(details.name(key)) for key in ("width", "height")]
+    sides = [int(side[1]) for side in found if side is not None]
+    return (sides[0], sides[1]) if len(sides) == 2 and min(sides) > 0 else None
