@@ -239,6 +239,40 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
             "Images lie among those that the manifest names, and no row names them.",
             "Add them to the manifest, or move them away.",
         ),
+        "near_duplicate": Explanation(
+            "Two pictures of one split are the same but for size, encoding, brightness or being mirrored.",
+            "Remove one of them.",
+        ),
+        "near_leak": Explanation(
+            "Nearly the same picture lies in different splits, or in different groups.",
+            "Remove one, or give both a common value in --group_column.",
+        ),
+        "label_conflict": Explanation(
+            "The same picture, or nearly the same, has different labels.", "Correct the labels, or remove both."
+        ),
+        "blank_image": Explanation("The picture is of one colour all over.", "Look at it; leave it out."),
+        "dark_image": Explanation("Hardly anything can be seen in the picture: it is black.", "Look at it."),
+        "overexposed_image": Explanation("Hardly anything can be seen in the picture: it is white.", "Look at it."),
+        "low_detail": Explanation("The picture is blurred, or nearly flat.", "Look at it."),
+        "letterboxed": Explanation("Bars of one colour frame the picture.", "Cut them off before the conversion."),
+        "odd_size": Explanation(
+            "The picture is far larger or smaller than the others of the collection.", "Look whether it belongs to it."
+        ),
+        "odd_aspect": Explanation(
+            "The ratio of width to height is far from that of the others of the collection.",
+            "Look whether it belongs to it.",
+        ),
+        "box_covers_all": Explanation("A box covers the whole picture.", "Draw it around the object, or remove it."),
+        "tiny_box": Explanation("A box is less than 3 pixels wide or high.", "Look whether it is a slip of the hand."),
+        "stacked_boxes": Explanation(
+            "Two boxes of one class overlap by more than 0.95: one object was annotated twice.", "Remove one of them."
+        ),
+        "object_counts_outlier": Explanation(
+            "The picture has far more objects than the others of the collection.", "Look whether all are right."
+        ),
+        "class_only_in_one_split": Explanation(
+            "All uses of a label lie in one of several splits.", "Give --stratify, or correct the splits."
+        ),
     }
 )
 

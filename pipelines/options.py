@@ -29,6 +29,7 @@ SECTION_TITLES = {
     "splits": "splits and order",
     "shards": "shards",
     "images": "images",
+    "insight": "what is told of the pictures (never changes a byte)",
     "features": "features and annotations",
     "output": "output",
     "run": "speed (never changes a byte)",

@@ -81,6 +81,7 @@ class Member:
 class Finding:
     """Something to tell about one item: a reject, or a warning about an item that is kept.
 
+    score: how bad it is, where there are degrees; the higher the worse. other: uri of the item that it is like.
     All its texts can be written: half of a surrogate pair, such as JSON can spell, is escaped.
     """
 
@@ -89,9 +90,11 @@ class Finding:
     stage: str
     code: str
     message: str
+    score: float | None = None
+    other: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("origin", "uri", "message"):
+        for name in ("origin", "uri", "message", "other"):
             object.__setattr__(self, name, writable_text(getattr(self, name)))
 
 

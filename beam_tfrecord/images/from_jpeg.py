@@ -16,8 +16,9 @@ from beam_tfrecord.images.notes import Notes
 from beam_tfrecord.images.render import CHANNELS, Origin, render
 from beam_tfrecord.images.resize import is_resized, is_unchanged, plan_frame
 from beam_tfrecord.images.safety import check_pixels, check_storable
+from beam_tfrecord.images.small import look_at_jpeg
 from beam_tfrecord.images.sniff import what_follows
-from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.images.stored import SmallPicture, StoredImage, seen_image
 from beam_tfrecord.options.config import ImagePolicy
 
 # Shorter sides are decoded in full: at eighths of them the size of the result would not tell which eighth it is.
@@ -52,16 +53,21 @@ def convert_jpeg(data: bytes, policy: ImagePolicy) -> StoredImage:
     if not is_kept:
         return _changed(data, header, frame, policy, notes or Notes())
     check_storable("jpeg", width, height, components)
-    complaint = jpeg.header_complaint(data) if is_header_only else jpeg.complaint(data)
+    small: SmallPicture | None = None
+    if is_header_only:
+        complaint = jpeg.header_complaint(data)
+    else:
+        complaint, small = look_at_jpeg(data, height, width)
     if complaint is not None:
         notes = notes or Notes()
         if complaint or not is_header_only:
             refuse_cut(data, header, complaint)
         _judge(complaint, policy, notes)
     if notes is None:
-        return StoredImage(data, "jpeg", height, width, components, "uint8", frame, "jpeg")
+        return seen_image(StoredImage(data, "jpeg", height, width, components, "uint8", frame, "jpeg"), small)
     changed, warnings = tuple(notes.changes), tuple(notes.warnings)
-    return StoredImage(data, "jpeg", height, width, components, "uint8", frame, "jpeg", changed, warnings)
+    image = StoredImage(data, "jpeg", height, width, components, "uint8", frame, "jpeg", changed, warnings)
+    return seen_image(image, small)
 
 
 def _changed(data: bytes, header: jpeg.JpegHeader, frame: PixelFrame, policy: ImagePolicy, notes: Notes) -> StoredImage:

@@ -4,7 +4,29 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from beam_tfrecord.core.geometry import PixelFrame
+
+
+class SmallPicture(NamedTuple):
+    """A grey picture of 8 bits, row by row.
+
+    span: height and width of the picture that it is made of, in units of which each of its pixels takes ``step`` both
+    ways; those at the far edges may take less.
+    """
+
+    height: int
+    width: int
+    pixels: bytes
+    span: tuple[int, int]
+    step: int
+
+    @property
+    def array(self) -> npt.NDArray[np.uint8]:
+        """uint8 of shape (height, width)."""
+        return np.frombuffer(self.pixels, np.uint8).reshape(self.height, self.width)
 
 
 class StoredImage(NamedTuple):
@@ -26,3 +48,18 @@ class StoredImage(NamedTuple):
     source_format: str
     changed: tuple[str, ...] = ()
     warnings: tuple[tuple[str, str], ...] = ()
+
+
+class SeenImage(StoredImage):
+    """A stored image with the small picture that its check made on the way; that is no part of it, and not compared."""
+
+    small: SmallPicture | None = None
+
+
+def seen_image(image: StoredImage, small: SmallPicture | None) -> StoredImage:
+    """The image with its small picture, when there is one."""
+    if small is None:
+        return image
+    seen = SeenImage._make(image)
+    seen.small = small
+    return seen

@@ -291,6 +291,19 @@ class ImagePolicy(ConfigSection):
 
 
 @dataclass(frozen=True)
+class InsightConfig(ConfigSection):
+    """What is told of the content of the pictures. Nothing here changes what is stored."""
+
+    insight: str = option(
+        "on",
+        "look for near-duplicates, ruined pictures and doubtful boxes while pictures are checked; exact also takes the "
+        "statistics of the channels from every picture, which decodes all of them in full",
+        choices=("on", "off", "exact"),
+        decides_bytes=False,
+    )
+
+
+@dataclass(frozen=True)
 class FeatureConfig(ConfigSection):
     """Under which keys a record holds what."""
 
@@ -371,6 +384,7 @@ SECTIONS: Mapping[str, type[ConfigSection]] = {
     "splits": SplitConfig,
     "shards": ShardConfig,
     "images": ImagePolicy,
+    "insight": InsightConfig,
     "features": FeatureConfig,
     "output": OutputConfig,
     "run": RunConfig,
@@ -387,6 +401,7 @@ class ConvertConfig:
     splits: SplitConfig = dataclasses.field(default_factory=SplitConfig)
     shards: ShardConfig = dataclasses.field(default_factory=ShardConfig)
     images: ImagePolicy = dataclasses.field(default_factory=ImagePolicy)
+    insight: InsightConfig = dataclasses.field(default_factory=InsightConfig)
     features: FeatureConfig = dataclasses.field(default_factory=FeatureConfig)
     run: RunConfig = dataclasses.field(default_factory=RunConfig)
 

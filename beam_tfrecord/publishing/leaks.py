@@ -58,6 +58,6 @@ def _hashes(info: ShardInfo, output: str, storage: Storage) -> Iterator[int]:
 
 def _items(info: ShardInfo, output: str, storage: Storage) -> Iterator[tuple[int, str, str]]:
     for line in read_lines(storage, staged_of(output, info).items):
-        content, origin, uri = line.decode("utf-8", "surrogateescape").split("\t")
+        content, origin, uri, *_ = line.decode("utf-8", "surrogateescape").split("\t")
         if content:
             yield int(content, 16), origin, uri

@@ -41,6 +41,7 @@ from beam_tfrecord.publishing.final_names import (
     staged_files,
     write_report,
 )
+from beam_tfrecord.publishing.insights import Insights, find_insights
 from beam_tfrecord.publishing.leaks import find_copies
 from beam_tfrecord.publishing.side_by_side import side_by_side
 from beam_tfrecord.publishing.summary import Summary, read_summary
@@ -70,14 +71,18 @@ def publish_dataset(
     warnings = read_findings(infos, "warnings", config.output.output, storage)
     copies = find_copies(infos, config.output.output, storage)
     surprises = [surprise for told in plan.inputs for surprise in told.surprises]
-    warnings = sorted([*warnings, *copies, *surprises], key=finding_key)
+    insights = Insights()
+    if config.insight.insight != "off":
+        file_of = {shard.staged.path: shard.file for shard in shards}
+        insights = find_insights(infos, config.output.output, storage, lambda info: file_of.get(info.path, ""))
+    warnings = sorted([*warnings, *copies, *surprises, *insights.findings], key=finding_key)
     status = decide(
         rows=sum(info.num_rows for info in infos),
         rejected=len(rejects),
         written=sum(info.num_records for info in infos),
         limit=config.output.max_rejects,
     )
-    description = describe(infos, shards, plan, job, warnings, status)
+    description = describe(infos, shards, plan, job, warnings, status, insights.told)
     findings = {
         REJECTS_FILE: "".join(map(finding_line, rejects)).encode("utf-8", "surrogateescape"),
         WARNINGS_FILE: "".join(map(finding_line, warnings)).encode("utf-8", "surrogateescape"),
@@ -158,6 +163,7 @@ def describe(
     job: Job,
     warnings: Sequence[Finding],
     status: str,
+    insight: Mapping[str, Any],
 ) -> DatasetDescription:
     """Everything that the metadata tells."""
     splits: dict[str, list[PublishedShard]] = {}
@@ -193,7 +199,10 @@ def describe(
         options=public_options(job.config),
         status=status,
         has_array_record=job.config.output.array_record,
-        statistics=merge_statistics((file_of.get(info.path, ""), info.statistics) for info in infos),
+        statistics={
+            **merge_statistics((file_of.get(info.path, ""), info.statistics) for info in infos),
+            **({"insight": insight} if insight else {}),
+        },
         staged={} if status == PUBLISHED else {file: path.removeprefix(staging) for path, file in file_of.items()},
     )
 

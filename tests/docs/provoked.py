@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageFilter
 
 from beam_tfrecord import Feature, convert
 from beam_tfrecord.tfrecord.example import encode_example
+from benchmarks.near_duplicates import scene
 from tests import image_samples
 from tests.image_kinds import KINDS
 from tests.loopback import Answer, serving
@@ -43,6 +44,7 @@ def provoke(folder: Path) -> Messages:
         _accounts,
         _records,
         _outputs,
+        _insight,
     ):
         own = folder / conversion.__name__.strip("_")
         own.mkdir()
@@ -106,6 +108,34 @@ def _accounts() -> Iterable[tuple[str, str, str]]:
     write_files(Path("renamed"), {f"{name}.jpg": SQUARE for name in "ab"})
     write_files(Path("renamed"), {f"{name}.xml": voc.format(stated).encode() for name, stated in ("ab", "ba")})
     yield from _told("renamed")
+
+
+def _insight() -> Iterable[tuple[str, str, str]]:
+    """Findings of pixels and boxes: twenty ordinary pictures, and what is wrong with others."""
+    good = [scene(seed, 160, 120) for seed in range(26)]
+    framed = Image.new("RGB", (160, 120))
+    framed.paste(good[20].resize((160, 80)), (0, 20))
+    train = {f"{'ab'[seed % 2]}/{seed}.jpg": jpeg(picture) for seed, picture in enumerate(good[:20])}
+    train |= {"a/copy.jpg": jpeg(good[0], 40), "b/other.jpg": jpeg(good[2], 40), "c/only.jpg": jpeg(good[25])}
+    train |= {"a/blank.jpg": jpeg(Image.new("RGB", (160, 120), "teal")), "a/framed.jpg": jpeg(framed)}
+    train |= {
+        "b/dark.jpg": jpeg(good[21].point(lambda value: value // 16)),
+        "b/white.jpg": jpeg(good[22].point(lambda value: 230 + value // 16)),
+        "a/blurred.jpg": jpeg(good[23].filter(ImageFilter.GaussianBlur(30))),
+        "a/large.jpg": jpeg(good[24].resize((800, 600))),
+        "b/wide.jpg": jpeg(good[24].resize((400, 48))),
+    }
+    write_files(Path("pictures/train"), train)
+    write_files(Path("pictures/test"), {"a/leak.jpg": jpeg(good[1], 40), "b/4.jpg": jpeg(scene(99, 160, 120))})
+    yield from _told("pictures")
+    lines = ["image,label,xmin,ymin,xmax,ymax"]
+    for number, picture in enumerate(good[:20]):
+        write_files(Path("boxed"), {f"{number}.jpg": jpeg(picture)})
+        lines.append(f"{number}.jpg,cat,10,10,50,60")
+    lines += ["0.jpg,cat,0,0,160,120", "1.jpg,cat,70,70,72,90", "2.jpg,cat,10,10,50,61"]
+    lines += [f"3.jpg,cat,{number},5,{number + 30},50" for number in range(0, 120, 5)]
+    Path("boxed/boxes.csv").write_text("\n".join(lines) + "\n")
+    yield from _told("boxed/boxes.csv")
 
 
 def _records() -> Iterable[tuple[str, str, str]]:

@@ -13,6 +13,7 @@ from beam_tfrecord.conversion.planning.arranging import Placed
 from beam_tfrecord.conversion.planning.blocks import unpack_entry, unpack_fields
 from beam_tfrecord.conversion.planning.survey import count_objects
 from beam_tfrecord.conversion.writing.image_features import image_format
+from beam_tfrecord.conversion.writing.looking import grid_of_stored, looks_at_pixels
 from beam_tfrecord.conversion.writing.plain_records import PlainRecords, is_plain
 from beam_tfrecord.conversion.writing.records import STAGE, Read, RecordEncoder, read_named
 from beam_tfrecord.conversion.writing.statistics import ImageFacts
@@ -21,6 +22,7 @@ from beam_tfrecord.core.elements import Entry, Finding, RejectedRow
 from beam_tfrecord.errors import ElementError
 from beam_tfrecord.images import convert_image
 from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.insight.looks import Look
 from beam_tfrecord.manifests.text.spelling import Find, as_spelled
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import public_uri
@@ -42,8 +44,9 @@ class EncodedBatch:
     sources: number of the input of each item. source_rows: of all items. records: serialized; and of each of them, in
     the same order, lines: of the items sidecar, and labels: every use of one. facts, formats: of each stored image.
     pictures: images of each record; empty where each has one. exceptions: of all records. objects: how many are stored,
-    dropped (with a warning) and lost with a reject. bytes_read: of images that became records. spellings: files that
-    were found under another, by the number of the input and what differs. times: that it took.
+    dropped (with a warning) and lost with a reject. looks: at each record; empty under
+    --insight off. bytes_read: of images that became records. spellings: files that were found under another, by the
+    number of the input and what differs. times: that it took.
     """
 
     sources: list[int] = field(default_factory=list)
@@ -58,6 +61,7 @@ class EncodedBatch:
     remarks: list[Remark] = field(default_factory=list)
     rejects: list[Finding] = field(default_factory=list)
     objects: Counter[str] = field(default_factory=Counter)
+    looks: list[Look] = field(default_factory=list)
     bytes_read: int = 0
     spellings: Counter[tuple[int, str]] = field(default_factory=Counter)
     times: WorkTimes = field(default_factory=WorkTimes)
@@ -79,20 +83,21 @@ class ReadBatch:
     """Items whose bytes are read and checked. times: that it took.
 
     rejects: by the number of the item. images: number, entry (its annotations as they are packed), bytes that were
-    read, what is stored of them, and its sha256 in hex. spellings: as in :class:`EncodedBatch`, by item.
+    read, what is stored of them, its sha256 in hex, and its grid where pixels are looked at. spellings: as in
+    :class:`EncodedBatch`, by item.
     """
 
     items: Sequence[Placed]
     source_rows: int
     rejects: dict[int, Finding]
-    images: list[tuple[int, Entry, int, StoredImage, str]]
+    images: list[tuple[int, Entry, int, StoredImage, str, bytes | None]]
     spellings: dict[int, str]
     times: WorkTimes
 
     @property
     def num_bytes(self) -> int:
         """Bytes of the images."""
-        return sum(len(image.data) for _, _, _, image, _ in self.images)
+        return sum(len(image.data) for _, _, _, image, _, _ in self.images)
 
 
 class BatchEncoder:
@@ -108,6 +113,8 @@ class BatchEncoder:
         self._read = read
         self._find = find
         self._policy = config.images
+        self._takes_looks = config.insight.insight != "off"
+        self._looks_at_pixels = looks_at_pixels(config)
 
     @property
     def is_quick(self) -> bool:
@@ -160,7 +167,8 @@ class BatchEncoder:
             except ElementError as error:
                 rejects[number] = _reject(entry, error)
             else:
-                images.append((number, entry, len(data), image, hashlib.sha256(image.data).hexdigest()))
+                grid = grid_of_stored(image) if self._looks_at_pixels else None
+                images.append((number, entry, len(data), image, hashlib.sha256(image.data).hexdigest(), grid))
         times = WorkTimes(is_read - started, time.perf_counter_ns() - is_read)
         return ReadBatch(items, source_rows, rejects, images, spellings, times)
 
@@ -170,7 +178,7 @@ class BatchEncoder:
         started = time.perf_counter_ns()
         batch = EncodedBatch([item.source for item in items], prepared.source_rows)
         records, lines, labels, facts = batch.records, batch.lines, batch.labels, batch.facts
-        for number, entry, bytes_read, image, sha256 in prepared.images:
+        for number, entry, bytes_read, image, sha256, grid in prepared.images:
             item = items[number]
             source_id = entry.id if item.occurrence == 0 else f"{entry.id}#{item.occurrence}"
             try:
@@ -182,9 +190,12 @@ class BatchEncoder:
                 warnings = (*item.warnings, *entry.warnings, *_warnings(image, entry))
                 batch.remarks.append(Remark(len(records), warnings, image.changed))
             records.append(data)
-            lines.append(item_line(sha256[:16], entry.origin, entry.uri or ""))
+            lines.append(item_line(sha256[:16], entry.origin, entry.uri or "", names))
             labels.append(names)
             facts.append(ImageFacts(image.width, image.height, len(image.data)))
+            if self._takes_looks:
+                size = image.width, image.height
+                batch.looks.append(Look(sha256[:16], *size, len(image.data), names, entry.group, grid))
             batch.formats.append(image_format(image))
             batch.bytes_read += bytes_read
         batch.rejects = [rejects[number] for number in sorted(rejects)]
@@ -228,7 +239,13 @@ class BatchEncoder:
         if record.changed or record.warnings or item.warnings:
             batch.remarks.append(Remark(len(batch.records), (*item.warnings, *record.warnings), record.changed))
         batch.records.append(record.data)
-        batch.lines.append(item_line(record.content.hex(), entry.origin, _uri_of(entry)))
+        content = record.content.hex()
+        batch.lines.append(item_line(content, entry.origin, _uri_of(entry), record.labels))
+        if self._takes_looks:
+            width, height, num_bytes = record.facts[0][:3] if record.facts else (0, 0, 0)
+            batch.looks.append(
+                Look(content, width, height, num_bytes, record.labels, entry.group, record.grid, record.boxes)
+            )
         batch.labels.append(record.labels)
         batch.facts += record.facts
         batch.pictures.append(len(record.facts))
@@ -249,10 +266,12 @@ def _warnings(image: StoredImage, entry: Entry) -> list[Finding]:
     return [Finding(entry.origin, entry.uri or "", "image", code, message) for code, message in image.warnings]
 
 
-def item_line(content: str, origin: str, uri: str) -> str:
-    """A line of the items sidecar: content hash (sixteen hex digits, or none), origin and uri, separated by tabs."""
-    line = f"{content}\t{origin}\t{public_uri(uri)}\n"
-    if line.count("\t") == 2 and line.count("\n") == 1:
+def item_line(content: str, origin: str, uri: str, labels: Sequence[str] = ()) -> str:
+    """A line of the items sidecar: content hash (sixteen hex digits, or none), origin, uri and the labels, each once,
+    separated by tabs."""
+    told = labels[0] if len(labels) == 1 else ", ".join(sorted(set(labels)))
+    line = f"{content}\t{origin}\t{public_uri(uri)}\t{told}\n"
+    if line.count("\t") == 3 and line.count("\n") == 1:
         return line
-    origin, uri = (text.replace("\t", " ").replace("\n", " ") for text in (origin, public_uri(uri)))
-    return f"{content}\t{origin}\t{uri}\n"
+    origin, uri, told = (text.replace("\t", " ").replace("\n", " ") for text in (origin, public_uri(uri), told))
+    return f"{content}\t{origin}\t{uri}\t{told}\n"

@@ -12,12 +12,14 @@ from beam_tfrecord.annotations import KINDS, kinds_of
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Placement, Schema, Vocabulary
 from beam_tfrecord.annotations.orientation import annotation_is_upright
 from beam_tfrecord.conversion.writing.image_features import ImageFeatures, digest_of, image_format, image_specs
+from beam_tfrecord.conversion.writing.looking import grid_of_stored, looks_at_pixels
 from beam_tfrecord.conversion.writing.statistics import ImageFacts
 from beam_tfrecord.conversion.writing.timing import WorkTimes
 from beam_tfrecord.core.elements import Entry, Finding, Frame, Member
 from beam_tfrecord.errors import ElementError, RowError, nearest
 from beam_tfrecord.images import convert_frames, convert_image, place_mask
 from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.insight.boxes import BoxCounts, count_boxes
 from beam_tfrecord.manifests.text.spelling import Find, as_spelled
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.tfrecord.example import encode_example, encode_sequence_example
@@ -34,6 +36,7 @@ class EncodedRecord(NamedTuple):
     image_format: ``format/channels/dtype`` of each image. bytes_read: of images. facts: of each stored image.
     exceptions: facets of what is stored otherwise than the schema says, each once. stored, dropped: objects in
     the record, and those left out of it. spellings: how the names of files that were read differ from those asked for.
+    grid, boxes: of its first picture, where they are looked at.
     """
 
     data: bytes
@@ -48,6 +51,8 @@ class EncodedRecord(NamedTuple):
     stored: int = 0
     dropped: int = 0
     spellings: tuple[str, ...] = ()
+    grid: bytes | None = None
+    boxes: BoxCounts = BoxCounts()
 
 
 @dataclass(slots=True)
@@ -65,6 +70,8 @@ class _Notes:
     stored: int = 0
     dropped: int = 0
     spellings: list[str] = field(default_factory=list)
+    grid: bytes | None = None
+    boxes: BoxCounts | None = None
     times: WorkTimes = field(default_factory=WorkTimes)
 
 
@@ -84,6 +91,7 @@ class RecordEncoder:
     _of_frame: Sequence[AnnotationKind[Any]] = field(init=False, repr=False)
     _make_image_features: ImageFeatures = field(init=False, repr=False)
     _placeless: frozenset[str] = field(init=False, repr=False)
+    _looks_at_pixels: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         of_record, of_frame = split_kinds(self.schema) if self.schema.is_sequence else (kinds_of(self.schema), [])
@@ -92,6 +100,7 @@ class RecordEncoder:
         object.__setattr__(self, "_make_image_features", ImageFeatures(self.schema))
         placeless = frozenset(name for name, kind in KINDS.items() if not kind.has_place())
         object.__setattr__(self, "_placeless", placeless)
+        object.__setattr__(self, "_looks_at_pixels", looks_at_pixels(self.config))
 
     def encode(self, entry: Entry, occurrence: int = 0, times: WorkTimes | None = None) -> EncodedRecord:
         """The record of an entry. Raises ElementError.
@@ -127,6 +136,8 @@ class RecordEncoder:
             stored=notes.stored,
             dropped=notes.dropped,
             spellings=tuple(notes.spellings),
+            grid=notes.grid,
+            boxes=notes.boxes or BoxCounts(),
         )
 
     # -----------------------------------------------------------------------------------------------------------------
@@ -185,7 +196,10 @@ class RecordEncoder:
     def _converted(self, data: bytes, notes: _Notes) -> StoredImage:
         started = time.perf_counter_ns()
         try:
-            return convert_image(data, self.config.images)
+            image = convert_image(data, self.config.images)
+            if self._looks_at_pixels and not notes.facts:
+                notes.grid = grid_of_stored(image)
+            return image
         finally:
             notes.times.decode += time.perf_counter_ns() - started
 
@@ -231,6 +245,10 @@ class RecordEncoder:
             notes.exceptions.update(KINDS[name].exceptions(value, self.schema))
         if "boxes" in placed:
             notes.facts[-1] = notes.facts[-1]._replace(box_areas=placed["boxes"].areas)
+            if notes.boxes is None:
+                objects = [own for own in placed["boxes"].objects if own.box is not None]
+                names = [own.name for own in objects]
+                notes.boxes = count_boxes([own.box for own in objects], names, (image.width, image.height))
             stored = len(placed["boxes"].objects)
             notes.stored += stored
             notes.dropped += len(annotations["boxes"].objects) - stored

@@ -197,7 +197,9 @@ def has_latency(plan: DatasetPlan) -> bool:
 def shard_fingerprint(placed: Iterable[Placed], plan: DatasetPlan, config: ConvertConfig) -> str:
     """Hash of all that decides the bytes of a shard, but for the bytes of the images."""
     digest = hashlib.sha256()
-    digest.update(f"{library_versions()}\n{config.fingerprint()}\n{config.output.index}\n{plan.schema!r}\n".encode())
+    digest.update(
+        f"{library_versions()}\n{config.fingerprint()}\n{config.output.index}\n{config.insight.insight}\n{plan.schema!r}\n".encode()
+    )
     for item in placed:
         head = b"%d %d %d %d " % (item.order, item.occurrence, item.reject is not None, len(item.payload))
         digest.update(head + item.payload)

@@ -80,13 +80,19 @@ class StagedShard:
 
     @cached_property
     def items(self) -> str:
-        """One line for each record, in order: content hash, origin, uri."""
+        """One line for each record, in order: content hash, origin, uri, labels."""
         return self._path("items.jsonl")
+
+    @cached_property
+    def looks(self) -> str:
+        """What the look at each record gave, in order (:data:`beam_tfrecord.insight.looks.LOOK`)."""
+        return self._path("looks")
 
     @property
     def all(self) -> frozenset[str]:
         """Everything that may be there of a shard but for its info."""
-        return frozenset({self.records, self.index_file, self.array_record, self.rejects, self.warnings, self.items})
+        sidecars = (self.rejects, self.warnings, self.items, self.looks)
+        return frozenset({self.records, self.index_file, self.array_record, *sidecars})
 
     def of(self, kind: str) -> str:
         """The sidecar with findings of a kind (``rejects`` or ``warnings``)."""

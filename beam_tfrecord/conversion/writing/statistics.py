@@ -6,7 +6,9 @@ JSON values, and into ``statistics.json`` once it is added up:
 
 ``images``     digests (:mod:`beam_tfrecord.conversion.writing.digest`) of ``width``, ``height``, ``pixels`` and
                ``bytes`` of the stored images; ``shapes``: images by the nearest usual ratio of width to height;
-               ``sizes``: images by ``WIDTHxHEIGHT``, or null when there are more than :data:`MAX_SIZES` of them
+               ``sizes``: images by ``WIDTHxHEIGHT``, or null when there are more than :data:`MAX_SIZES` of them;
+``looks``      digests of the mean ``brightness`` of pictures in levels of grey (0 to 255), and of their ``aspect``,
+               width to height in thousandths; of the first picture of each record whose pixels were looked at
 ``objects``    digests of the number of boxes ``per_image``, of their ``share`` of the image in millionths and of their
                ``area`` in pixels of the stored image; only where records have boxes
 ``frames``     digest of the pictures per record; only in SequenceExamples
@@ -27,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_tfrecord.conversion.writing.digest import Digest, digest_of, digest_of_array, merge_digests
+from beam_tfrecord.insight.looks import Looks
 
 SAMPLED_CLASSES = 40
 MIN_SAMPLES, MAX_SAMPLES, FEW_CLASSES = 6, 24, 72  # of each class; of few classes more
@@ -40,6 +43,7 @@ MILLION = 1_000_000
 SHAPES = ((1, 3), (1, 2), (9, 16), (2, 3), (3, 4), (1, 1), (4, 3), (3, 2), (16, 9), (2, 1), (3, 1))
 _BORDERS = [math.sqrt(a * c / (b * d)) for (a, b), (c, d) in itertools.pairwise(SHAPES)]
 IMAGE_DIGESTS = ("width", "height", "pixels", "bytes")
+LOOK_DIGESTS = ("brightness", "aspect")  # of the pictures that were looked at; older datasets have none
 OBJECT_DIGESTS = ("per_image", "share", "area")
 SAMPLE_GROUPS = ("classes", "changed", "warnings")
 
@@ -100,6 +104,7 @@ class ShardStatistics:
         self._most = samples_per_class(len(self._classes))
         self._unlabelled: list[Place] = []
         self._notes: dict[str, dict[str, list[Place]]] = {"changed": {}, "warnings": {}}
+        self._looks: tuple[Digest, ...] = (Digest(), Digest())
         self._next = 0
         self._last = Place(-1, 0, 0)
 
@@ -136,6 +141,14 @@ class ShardStatistics:
                     self._sample(names, Place(number, *place))
         return first
 
+    def add_looks(self, rows: Looks) -> None:
+        """Take in what looks at the pictures gave."""
+        seen = rows[rows["seen"] == 1]
+        if len(seen):
+            aspect = seen["width"].astype(np.int64) * 1000 // seen["height"]
+            added = digest_of_array(seen["brightness"].astype(np.int64)), digest_of_array(aspect)
+            self._looks = tuple(merge_digests(pair) for pair in zip(self._looks, added, strict=True))
+
     def note(self, group: str, name: str) -> None:
         """Say of the record that was added last what was changed (group ``changed``) or warned about (``warnings``)."""
         self.note_at(self._last, group, name)
@@ -169,6 +182,8 @@ class ShardStatistics:
             told["images"] = self._images.to_json()
         if self._objects is not None:
             told["objects"] = self._objects.to_json()
+        if self._looks[0].count:
+            told["looks"] = {name: own.to_json() for name, own in zip(LOOK_DIGESTS, self._looks, strict=True)}
         if self._frames is not None:
             told["frames"] = digest_of(self._frames).to_json()
         groups = {"classes": self._classes, **self._notes}
@@ -260,6 +275,9 @@ def merge_statistics(shards: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[st
     objects = [part["objects"] for _, part in parts if "objects" in part]
     if objects:
         told["objects"] = _merged_digests(objects, OBJECT_DIGESTS)
+    looks = [part["looks"] for _, part in parts if "looks" in part]
+    if looks:
+        told["looks"] = _merged_digests(looks, LOOK_DIGESTS)
     frames = [part for _, part in parts if "frames" in part]
     if frames:
         told.update(_merged_digests(frames, ("frames",)))
@@ -276,6 +294,8 @@ def check_statistics(statistics: Mapping[str, Any]) -> None:
         _merged_sizes([images["sizes"]])
     if objects is not None:
         _merged_digests([objects], OBJECT_DIGESTS)
+    if "looks" in statistics:
+        _merged_digests([statistics["looks"]], LOOK_DIGESTS)
     if "frames" in statistics:
         _merged_digests([statistics], ("frames",))
     samples = statistics.get("samples", {})

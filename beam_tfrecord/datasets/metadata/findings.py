@@ -1,22 +1,30 @@
-"""The lines of rejects.jsonl and warnings.jsonl: one JSON object for each finding, with the fields of Finding."""
+"""The lines of rejects.jsonl and warnings.jsonl: one JSON object for each finding, with the fields of Finding; score
+and other where there are any."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
 
 from beam_tfrecord.core.elements import Finding
 from beam_tfrecord.core.public_text import public_text
 from beam_tfrecord.datasets.metadata.text import json_line
 from beam_tfrecord.errors import DatasetError
 
-_FIELDS = tuple(field.name for field in dataclasses.fields(Finding))
+_FIELDS = tuple(field.name for field in dataclasses.fields(Finding) if field.default is dataclasses.MISSING)
 
 
 def finding_line(finding: Finding) -> str:
     """The line of a finding, with its newline. Signed addresses lose their signature."""
-    return json_line({name: public_text(getattr(finding, name)) for name in _FIELDS})
+    told: dict[str, Any] = {name: public_text(getattr(finding, name)) for name in _FIELDS}
+    if finding.score is not None:
+        told["score"] = finding.score
+    if finding.other:
+        told["other"] = public_text(finding.other)
+    return json_line(told)
 
 
 def read_finding_lines(lines: Iterable[bytes], name: str) -> Iterator[Finding]:
@@ -27,7 +35,10 @@ def read_finding_lines(lines: Iterable[bytes], name: str) -> Iterator[Finding]:
     for number, line in enumerate(lines, start=1):
         try:
             values = json.loads(line)
-            yield Finding(*(str(values[field]) for field in _FIELDS))
+            origin, uri, stage, code, message = (str(values[field]) for field in _FIELDS)
+            told = Finding(origin, uri, stage, code, message)
+            score = values.get("score")
+            yield told if score is None else replace(told, score=float(score), other=str(values.get("other", "")))
         except (ValueError, TypeError, KeyError) as error:
             raise DatasetError(
                 f"{name}:{number}: is no object with {', '.join(_FIELDS)} ({type(error).__name__}: {error})"

@@ -1,0 +1,119 @@
+"""Which pictures stand out, from their looks: a score for each, the worst first. All thresholds are here.
+
+A rule gives the numbers of pictures and their scores, which are larger the worse it is. Outliers are told from the
+collection itself by Tukey's outer fences; small collections have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from beam_tfrecord.insight.grids import LEVEL
+from beam_tfrecord.insight.looks import Looks
+
+FLAT = 2 * LEVEL  # sixteenths of a level between the darkest and the lightest cell of a blank picture
+FLAT_BYTES = (
+    16  # pixels to a byte of a blank picture, beside its header: fine patterns that a grid cannot show take more
+)
+HEADER_BYTES = 1_500
+WHOLE = 985  # thousandths of the cells that make a picture dark or overexposed
+BLURRED = 12  # sixteenths of a level: see measures.detail_of
+LEAST_PICTURES = 20  # of a collection that is asked for outliers
+FENCES = 3.0  # interquartile ranges
+LEAST_SIZE, LEAST_ASPECT = 3.0, 2.5  # times the median, that an odd size (of a side) and an odd ratio differ at least
+LEAST_BOXES = 10  # that a picture has more than the median to be an outlier
+
+Numbers = npt.NDArray[np.int64]
+
+
+class Odd(NamedTuple):
+    """What a rule found. numbers: of the pictures. scores: of each; messages are made from ``text`` and ``values``."""
+
+    code: str
+    numbers: Numbers
+    scores: npt.NDArray[np.float64]
+    values: npt.NDArray[np.float64]
+    text: str
+
+
+def odd_pictures(looks: Looks) -> Iterator[Odd]:
+    """What can be said of each picture by itself."""
+    seen = looks["seen"] == 1
+    pixels = looks["width"].astype(np.int64) * looks["height"]
+    is_blank = seen & (looks["range"] <= FLAT) & (looks["bytes"] <= HEADER_BYTES + pixels // FLAT_BYTES)
+    levels = looks["range"] / LEVEL
+    yield _odd("blank_image", is_blank, 1 - levels / 256, levels, "one colour all over ({:.1f} levels of grey at most)")
+    left = seen & ~is_blank
+    is_dark = left & (looks["dark"] >= WHOLE)
+    grey = looks["brightness"].astype(np.float64)
+    yield _odd(
+        "dark_image", is_dark, 1 - grey / 255, grey, "hardly anything is lighter than black (mean {:.0f} of 255)"
+    )
+    is_bright = left & (looks["bright"] >= WHOLE)
+    yield _odd("overexposed_image", is_bright, grey / 255, grey, "nearly all of it is white (mean {:.0f} of 255)")
+    detail = looks["detail"] / LEVEL
+    is_low = left & ~is_dark & ~is_bright & (looks["detail"] < BLURRED)
+    yield _odd(
+        "low_detail", is_low, 1 / (1 + detail), detail, "blurred or flat: neighbouring parts differ by {:.2f} levels"
+    )
+    bars = looks["bars"] / 1000
+    yield _odd("letterboxed", left & (looks["bars"] > 0), bars, bars * 100, "bars of one colour take {:.0f} % of it")
+    for code, name, text in (
+        ("box_covers_all", "covering", "{:.0f} of its boxes cover the whole picture"),
+        ("tiny_box", "tiny", "{:.0f} of its boxes are less than 3 pixels wide or high"),
+        ("stacked_boxes", "stacked", "{:.0f} of its boxes lie on another one of the same class"),
+    ):
+        count = looks[name].astype(np.float64)
+        yield _odd(code, count > 0, count, count, text)
+
+
+def _odd(
+    code: str, which: npt.NDArray[np.bool_], scores: npt.NDArray[np.float64], values: npt.NDArray[np.float64], text: str
+) -> Odd:
+    numbers = np.flatnonzero(which)
+    return Odd(code, numbers, np.round(scores[numbers], 4), values[numbers], text)
+
+
+class Outlines(NamedTuple):
+    """What outliers are told from: width, height and boxes of each picture; width 0 where there is none."""
+
+    width: npt.NDArray[np.uint32]
+    height: npt.NDArray[np.uint32]
+    boxes: npt.NDArray[np.uint32]
+
+
+def outliers(outlines: Outlines) -> Iterator[Odd]:
+    """What can be said of a picture beside all others."""
+    there = np.flatnonzero(outlines.width > 0)
+    if len(there) < LEAST_PICTURES:
+        return
+    width, height = outlines.width[there].astype(np.float64), outlines.height[there].astype(np.float64)
+    side = np.log2(width * height) / 2
+    apart = _outside(side)
+    is_odd = apart >= np.log2(LEAST_SIZE)
+    times = np.exp2(side - np.median(side))
+    text = "{:.2g} times the usual side of this collection"
+    yield Odd("odd_size", there[is_odd], np.round(apart[is_odd], 4), times[is_odd], text)
+    aspect = np.log2(width / height)
+    apart = _outside(aspect)
+    is_odd = apart >= np.log2(LEAST_ASPECT)
+    text = "width to height is {:.2f}, unlike the rest of this collection"
+    yield Odd("odd_aspect", there[is_odd], np.round(apart[is_odd], 4), (width / height)[is_odd], text)
+    boxes = outlines.boxes[there].astype(np.float64)
+    if boxes.any():
+        apart = _outside(boxes)
+        is_odd = (apart >= LEAST_BOXES) & (boxes >= 2 * np.median(boxes))
+        text = "{:.0f} objects, far more than the others have"
+        yield Odd("object_counts_outlier", there[is_odd], apart[is_odd], boxes[is_odd], text)
+
+
+def _outside(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """How far from the median those are that lie outside of the outer fences; 0 for all others."""
+    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), method="nearest")
+    reach = FENCES * (high - low)
+    is_outside = (values < low - reach) | (values > high + reach)
+    return np.where(is_outside, np.abs(values - middle), 0.0)

@@ -1,0 +1,318 @@
+"""What the looks at all pictures of a conversion say together: findings, and what the report shows of them.
+
+Pictures are numbered in the order of the shards. Of each, 40 bytes are held while pairs are looked for (the hash of its
+content and its fingerprint); all else is read again from the looks that the writers left, for those that need it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from beam_tfrecord.conversion.writing.staging import read_lines, staged_of
+from beam_tfrecord.core.elements import Finding, ShardInfo
+from beam_tfrecord.insight.fingerprints import BITS
+from beam_tfrecord.insight.looks import LOOK, Looks
+from beam_tfrecord.insight.neighbours import (
+    MOST_PICTURES,
+    NEAR_BITS,
+    Pairs,
+    alike,
+    clusters_of,
+    near_pairs,
+    pairs_of_copies,
+)
+from beam_tfrecord.insight.rules import Odd, Outlines, odd_pictures, outliers
+from beam_tfrecord.storage import Storage
+
+STAGE = "insight"
+MOST_LINES = 50_000  # of warnings.jsonl for each code: the worst
+SHOWN_CLUSTERS, SHOWN_OF_CLUSTER, SHOWN_WORST = 40, 6, 12  # of the report
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Insights:
+    """findings: for warnings.jsonl. told: for statistics.json."""
+
+    findings: list[Finding] = field(default_factory=list)
+    told: dict[str, Any] = field(default_factory=dict)
+
+
+class Item(NamedTuple):
+    """A record by its number, and how people know it."""
+
+    split: str
+    origin: str
+    uri: str
+    labels: str
+
+
+@dataclass(frozen=True)
+class LookFiles:
+    """The looks of all shards with records, in order. starts: number of the first picture of each."""
+
+    shards: Sequence[ShardInfo]
+    output: str
+    storage: Storage
+    starts: Sequence[int]
+
+    def rows(self) -> Iterator[tuple[int, Looks]]:
+        """The number of the first picture, and the looks, of each shard."""
+        for info, start in zip(self.shards, self.starts, strict=True):
+            yield start, self._rows_of(info)
+
+    def _rows_of(self, info: ShardInfo) -> Looks:
+        uri = staged_of(self.output, info).looks
+        if not self.storage.is_file(uri):
+            return np.zeros(0, LOOK)
+        with self.storage.open(uri) as file:
+            return np.frombuffer(file.read(), LOOK)
+
+    def chosen(self, numbers: Numbers) -> Looks:
+        """The looks at some pictures, which are sorted."""
+        if not len(numbers):
+            return np.zeros(0, LOOK)
+        parts = []
+        for info, start in zip(self.shards, self.starts, strict=True):
+            own = numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, start + info.num_records)]
+            if len(own):
+                parts.append(self._rows_of(info)[own - start])
+        return np.concatenate(parts)
+
+    def shard_numbers(self, numbers: Numbers) -> Numbers:
+        """Which shard each picture lies in."""
+        return np.searchsorted(np.array(self.starts), numbers, side="right") - 1
+
+    def items(self, numbers: Iterable[int]) -> dict[int, Item]:
+        """How the records with these numbers are known."""
+        wanted = np.array(sorted(set(numbers)), np.int64)
+        found: dict[int, Item] = {}
+        for info, start in zip(self.shards, self.starts, strict=True):
+            own = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, start + info.num_records)]
+            if not len(own):
+                continue
+            places = set((own - start).tolist())
+            lines = read_lines(self.storage, staged_of(self.output, info).items)
+            for place, line in enumerate(itertools.islice(lines, max(places) + 1)):
+                if place in places:
+                    _, origin, uri, labels = line.decode("utf-8", "surrogateescape").split("\t")
+                    found[start + place] = Item(info.split, origin, uri, labels)
+        return found
+
+
+def look_files(infos: Sequence[ShardInfo], output: str, storage: Storage) -> LookFiles:
+    """The looks that the writers of these shards left."""
+    shards = [info for info in infos if info.num_records]
+    starts = [0, *itertools.accumulate(info.num_records for info in shards)][: len(shards)]
+    return LookFiles(shards, output, storage, starts)
+
+
+def find_insights(
+    infos: Sequence[ShardInfo],
+    output: str,
+    storage: Storage,
+    name_of_shard: Callable[[ShardInfo], str],
+    most_lines: int = MOST_LINES,
+) -> Insights:
+    """Everything that stands out, in findings and for the report.
+
+    infos: sorted by split and index. name_of_shard: the final name of its file. Memory grows by 40 bytes for a picture.
+    """
+    files = look_files(infos, output, storage)
+    odd, seen = _odd_ones(files, most_lines)
+    near, conflicts, total = _near_ones(files)
+    counts: Counter[str] = Counter({code: found.count for code, found in odd.items() if found.count})
+    wanted = {number for found in odd.values() for number in found.numbers.tolist()}
+    told_pairs = {code: _worst(pairs, most_lines) for code, pairs in (*near.items(), ("label_conflict", conflicts))}
+    counts.update({code: len(pairs) for code, pairs in (*near.items(), ("label_conflict", conflicts)) if len(pairs)})
+    for pairs in told_pairs.values():
+        wanted.update(pairs.first.tolist(), pairs.second.tolist())
+    clusters = clusters_of(near["near_duplicate"].joined(near["near_leak"]))
+    shown = sorted(clusters, key=lambda own: (-len(own), own[0]))[:SHOWN_CLUSTERS]
+    wanted.update(number for own in shown for number in own[:SHOWN_OF_CLUSTER].tolist())
+    items = files.items(wanted)
+    findings = [
+        Finding(item.origin, item.uri, STAGE, code, f"in split {item.split}: {text}", score)
+        for code, found in odd.items()
+        for number, score, text in zip(found.numbers.tolist(), found.scores.tolist(), found.texts, strict=True)
+        for item in (items[number],)
+    ]
+    for code, pairs in told_pairs.items():
+        findings += _told_pairs(code, pairs, items)
+    classes = _one_sided_classes(infos)
+    if classes:
+        counts["class_only_in_one_split"] = len(classes)
+    groups = [own[:SHOWN_OF_CLUSTER].tolist() for own in shown]
+    beside = np.stack((conflicts.first, conflicts.second), axis=1)[:SHOWN_WORST].tolist()
+    worst = {code: found.numbers[:SHOWN_WORST].tolist() for code, found in sorted(odd.items()) if len(found.numbers)}
+    place = _places(files, itertools.chain(*groups, *beside, *worst.values()), items, name_of_shard)
+    told = {
+        "pictures": total,
+        "looked_at": seen,
+        "found": dict(sorted(counts.items())),
+        "most_lines": most_lines,
+        "clusters": [[place[number] for number in own] for own in groups],
+        "conflicts": [[place[number] for number in own] for own in beside],
+        "worst": {
+            code: [
+                {**place[number], "score": float(score)} for number, score in zip(own, odd[code].scores, strict=False)
+            ]
+            for code, own in worst.items()
+        },
+    }
+    return Insights([*findings, *classes], told)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Pictures that stand out
+
+
+@dataclass
+class _Found:
+    """The worst pictures of a code, the worst first. count: of all."""
+
+    count: int = 0
+    numbers: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
+    scores: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    texts: list[str] = field(default_factory=list)
+
+    def add(self, odd: Odd, start: int, most: int) -> None:
+        """Take in what a rule found among the pictures from a number on."""
+        self.count += len(odd.numbers)
+        numbers = np.concatenate((self.numbers, odd.numbers + start))
+        scores = np.concatenate((self.scores, odd.scores))
+        texts = [*self.texts, *(odd.text.format(value) for value in odd.values.tolist())]
+        order = np.lexsort((numbers, -scores))[:most]
+        self.numbers, self.scores, self.texts = numbers[order], scores[order], [texts[place] for place in order]
+
+
+def _odd_ones(files: LookFiles, most: int) -> tuple[dict[str, _Found], int]:
+    """What the rules find, by code, and how many pictures were looked at."""
+    found: dict[str, _Found] = {}
+    outlines, seen = [], 0
+    for start, rows in files.rows():
+        for odd in odd_pictures(rows):
+            found.setdefault(odd.code, _Found()).add(odd, start, most)
+        outlines.append(Outlines(*(rows[name].copy() for name in Outlines._fields)))
+        seen += int(rows["seen"].sum())
+    if outlines:
+        for odd in outliers(Outlines(*map(np.concatenate, zip(*outlines, strict=True)))):
+            found.setdefault(odd.code, _Found()).add(odd, 0, most)
+    return found, seen
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Pictures that are nearly the same
+
+
+def _near_ones(files: LookFiles) -> tuple[dict[str, Pairs], Pairs, int]:
+    """The pairs to tell, by code; those whose labels contradict one another; and how many pictures there are.
+
+    Each picture is told once, beside the nearest one before it; a leak goes before a duplicate.
+    """
+    total = sum(info.num_records for info in files.shards)
+    contents, prints = np.zeros(total, np.uint64), np.zeros((total, LOOK["fingerprint"].shape[0]), np.uint64)
+    is_alike = np.zeros(total, np.bool_)
+    for start, rows in files.rows():
+        own = slice(start, start + len(rows))
+        contents[own], prints[own], is_alike[own] = rows["content"], rows["fingerprint"], rows["alike"] == 1
+    copies = pairs_of_copies(contents)
+    usable = np.flatnonzero(is_alike) if total <= MOST_PICTURES else np.zeros(0, np.int64)
+    near = near_pairs(prints, usable, NEAR_BITS)
+    near = near.of(contents[near.first] != contents[near.second])
+    del contents, prints
+    members = np.unique(np.concatenate((near.first, near.second, copies.first, copies.second)))
+    looks = files.chosen(members)
+    local = near.numbered(lambda numbers: np.searchsorted(members, numbers))
+    near = near.of(alike(local, looks["thumbnail"]))
+    labels, groups = looks["labels"], looks["group"]
+    split_of = (
+        np.array([info.split for info in files.shards])[files.shard_numbers(members)] if len(members) else members
+    )
+
+    def differ(values: npt.NDArray[Any], pairs: Pairs, none: Any = None) -> npt.NDArray[np.bool_]:
+        one, other = (values[np.searchsorted(members, numbers)] for numbers in (pairs.first, pairs.second))
+        found: npt.NDArray[np.bool_] = one != other
+        return found if none is None else found & (one != none) & (other != none)
+
+    all_pairs = near.joined(copies)
+    conflicts = all_pairs.of(differ(labels, all_pairs, 0))
+    is_leak = differ(split_of, near) | differ(groups, near, 0)
+    leaks = near.of(is_leak).nearest_before()
+    others = near.of(~is_leak).nearest_before()
+    others = others.of(~np.isin(others.second, leaks.second))
+    return {"near_leak": leaks, "near_duplicate": others}, conflicts.nearest_before(), total
+
+
+def _worst(pairs: Pairs, most: int) -> Pairs:
+    """The nearest pairs."""
+    return pairs.of(np.lexsort((pairs.second, pairs.distance))[:most])
+
+
+def _told_pairs(code: str, pairs: Pairs, items: Mapping[int, Item]) -> Iterator[Finding]:
+    columns = (pairs.first, pairs.second, pairs.distance, pairs.is_mirrored)
+    for first, second, distance, is_mirrored in zip(*(column.tolist() for column in columns), strict=True):
+        one, other = items[second], items[first]
+        if one.uri == other.uri:
+            continue  # one picture, listed twice
+        how = "nearly the same" if distance or is_mirrored or code != "label_conflict" else "the same"
+        mirrored = ", mirrored" if is_mirrored else ""
+        where = "another group" if code == "near_leak" and one.split == other.split else f"split {other.split}"
+        text = f"in split {one.split}: {how} picture as {other.uri} ({other.origin}) in {where}{mirrored}"
+        if code == "label_conflict":
+            text += f": here it is {one.labels}, there {other.labels}"
+        yield Finding(one.origin, one.uri, STAGE, code, text, round(1 - distance / BITS, 4), other.uri)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def _one_sided_classes(infos: Sequence[ShardInfo]) -> list[Finding]:
+    """Labels that are used in one of several splits only."""
+    uses: dict[str, dict[str, int]] = {}
+    splits = sorted({info.split for info in infos if info.num_records})
+    for info in infos:
+        for label, count in info.classes.items():
+            own = uses.setdefault(label, {})
+            own[info.split] = own.get(info.split, 0) + count
+    return [
+        Finding(
+            f"split {split}",
+            "",
+            STAGE,
+            "class_only_in_one_split",
+            f"the label {label!r} is used in split {split} only ({count:,} of {count:,} uses), of {', '.join(splits)}",
+            float(count),
+        )
+        for label, own in sorted(uses.items())
+        if len(own) == 1 and len(splits) > 1
+        for split, count in own.items()
+    ]
+
+
+def _places(
+    files: LookFiles, numbers: Iterable[int], items: Mapping[int, Item], name_of_shard: Callable[[ShardInfo], str]
+) -> dict[int, dict[str, Any]]:
+    """Where records lie and how they are known, for the report."""
+    wanted = np.array(sorted(set(numbers)), np.int64)
+    columns = zip(wanted.tolist(), files.shard_numbers(wanted).tolist(), files.chosen(wanted), strict=True)
+    return {
+        number: {
+            "file": name_of_shard(files.shards[shard]),
+            "record": number - files.starts[shard],
+            "offset": int(look["offset"]),
+            "size": int(look["size"]),
+            "split": items[number].split,
+            "labels": items[number].labels,
+            "uri": items[number].uri,
+        }
+        for number, shard, look in columns
+    }

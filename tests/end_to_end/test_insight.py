@@ -1,0 +1,180 @@
+"""What a conversion says of the content of its pictures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from beam_tfrecord.publishing import insights
+from benchmarks.near_duplicates import CHANGES, scene
+from tests.end_to_end.datasets import conversion, converted, findings, shard_bytes
+from tests.samples import jpeg, png, write_files, write_table
+
+Told = list[tuple[str, str, str]]
+
+
+def picture(seed: int) -> Image.Image:
+    return scene(seed, 160, 120)
+
+
+def told(output: Path) -> Told:
+    """(code, file, file that it is like) of what the pictures themselves say, sorted."""
+    found = [line for line in findings(output, "warnings") if line["stage"] == "insight"]
+    names = [(line["code"], Path(line["uri"]).name, Path(line.get("other", "")).name) for line in found]
+    return sorted(names)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two splits of two classes with a copy, a leak and a conflict among them, and a blank picture."""
+    place = tmp_path_factory.mktemp("pictures")
+    train = {f"{'ab'[seed % 2]}/{seed:02d}.jpg": jpeg(picture(seed)) for seed in range(12)}
+    train |= {
+        "a/again.jpg": jpeg(picture(0), 35),
+        "b/other.jpg": CHANGES["half the size"](scene(2, 320, 240)),
+        "a/copy.png": png(picture(3)),
+        "a/blank.jpg": jpeg(Image.new("RGB", (160, 120), "teal")),
+        "b/empty.jpg": jpeg(Image.new("RGB", (160, 120), "navy")),
+        "b/same.jpg": jpeg(picture(4)),
+    }
+    test = {f"{'ab'[seed % 2]}/{seed:02d}.jpg": jpeg(picture(seed)) for seed in range(20, 24)}
+    test |= {"b/leak.jpg": jpeg(picture(5).transpose(Image.Transpose.FLIP_LEFT_RIGHT))}
+    write_files(place / "train", train)
+    write_files(place / "test", test)
+    return place
+
+
+@pytest.fixture(scope="module")
+def expected(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    """What is told of it, with every option at its default."""
+    output = tmp_path_factory.mktemp("told") / "out"
+    converted(folder, output)
+    return told(output)
+
+
+def unordered(found: Told) -> set[tuple[str, frozenset[str]]]:
+    """Which of two comes first depends on their places in the dataset."""
+    return {(code, frozenset({one, other} - {""})) for code, one, other in found}
+
+
+def test_copies_leaks_conflicts_and_ruined_pictures_are_told_once_each(expected: Told) -> None:
+    assert unordered(expected) == {
+        ("near_duplicate", frozenset({"00.jpg", "again.jpg"})),
+        ("near_duplicate", frozenset({"02.jpg", "other.jpg"})),
+        ("near_duplicate", frozenset({"03.jpg", "copy.png"})),
+        ("near_leak", frozenset({"05.jpg", "leak.jpg"})),
+        ("label_conflict", frozenset({"02.jpg", "other.jpg"})),
+        ("label_conflict", frozenset({"03.jpg", "copy.png"})),
+        ("label_conflict", frozenset({"04.jpg", "same.jpg"})),
+        ("blank_image", frozenset({"blank.jpg"})),
+        ("blank_image", frozenset({"empty.jpg"})),
+    }
+    assert len(expected) == 9
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"seed": 5},
+        {"num_shards": 7},
+        {"read_threads": 1},
+        {"writer": "beam"},
+        {
+            "pipeline_options": [
+                "--runner=DirectRunner",
+                "--direct_num_workers=2",
+                "--direct_running_mode=multi_threading",
+            ]
+        },
+    ],
+    ids=str,
+)
+def test_the_same_is_told_in_any_order_and_with_any_number_of_workers(
+    folder: Path, tmp_path: Path, expected: Told, options: dict[str, Any]
+) -> None:
+    converted(folder, tmp_path / "out", **options)
+    assert unordered(told(tmp_path / "out")) == unordered(expected)
+
+
+def test_switched_off_it_tells_nothing_and_stores_the_same(folder: Path, tmp_path: Path, expected: Told) -> None:
+    for choice in ("on", "off"):
+        converted(folder, tmp_path / choice, insight=choice)
+    assert told(tmp_path / "off") == []
+    assert told(tmp_path / "on") == expected
+    assert shard_bytes(tmp_path / "off") == shard_bytes(tmp_path / "on")
+    assert "insight" not in json.loads((tmp_path / "off" / "statistics.json").read_text())
+
+
+def test_headers_alone_tell_no_pixels_and_say_so(folder: Path, tmp_path: Path) -> None:
+    converted(folder, tmp_path / "out", validate="header")
+    assert unordered(told(tmp_path / "out")) == {("label_conflict", frozenset({"04.jpg", "same.jpg"}))}
+    insight = json.loads((tmp_path / "out" / "statistics.json").read_text())["insight"]
+    assert (insight["pictures"], insight["looked_at"]) == (23, 0)
+
+
+def test_a_resumed_conversion_tells_what_a_whole_one_tells(
+    folder: Path, tmp_path: Path, expected: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("beam_tfrecord.publishing.publish.find_insights", _stopped)
+        with pytest.raises(RuntimeError, match="stopped here"):
+            converted(folder, tmp_path / "out")
+    assert list((tmp_path / "out" / ".staging" / "shards").glob("*.looks"))
+    converted(folder, tmp_path / "out", resume=True)
+    assert told(tmp_path / "out") == expected
+    assert not list((tmp_path / "out").rglob("*.looks"))
+
+
+def _stopped(*_: object) -> None:
+    raise RuntimeError("stopped here")
+
+
+def test_shards_that_were_made_without_a_look_are_made_again_where_one_is_wanted(
+    folder: Path, tmp_path: Path, expected: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("beam_tfrecord.publishing.publish.find_copies", _stopped)
+        with pytest.raises(RuntimeError, match="stopped here"):
+            converted(folder, tmp_path / "out", insight="off")
+    converted(folder, tmp_path / "out", resume=True)
+    assert told(tmp_path / "out") == expected
+
+
+def test_near_pictures_of_different_groups_are_a_leak(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.jpg": jpeg(picture(1)), "b.jpg": jpeg(picture(1), 40), "c.jpg": jpeg(picture(1), 60)})
+    rows = [["image", "label", "patient"], *(["a.jpg", "x", "1"], ["b.jpg", "x", "1"], ["c.jpg", "x", "2"])]
+    write_table(tmp_path / "rows.csv", rows)
+    converted(tmp_path / "rows.csv", tmp_path / "out", group_column="patient")
+    found = {(code, frozenset({one, other})) for code, one, other in told(tmp_path / "out")}
+    leaks = {pair for code, pair in found if code == "near_leak"}
+    assert leaks
+    assert all("c.jpg" in pair for pair in leaks)
+
+
+def test_a_picture_that_is_listed_twice_is_no_near_duplicate(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.jpg": jpeg(picture(1))})
+    write_table(tmp_path / "rows.csv", [["image", "label"], ["a.jpg", "x"], ["a.jpg", "y"]])
+    converted(tmp_path / "rows.csv", tmp_path / "out")
+    assert told(tmp_path / "out") == []
+
+
+def test_at_most_so_many_lines_of_a_code_are_written_the_worst_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures = {f"{level}.png": png(Image.new("L", (64, 64), level)) for level in range(0, 200, 10)}
+    write_files(tmp_path / "in" / "x", pictures)
+    whole = insights.find_insights
+
+    def bounded(*args: Any) -> insights.Insights:
+        return whole(*args, most_lines=3)
+
+    monkeypatch.setattr("beam_tfrecord.publishing.publish.find_insights", bounded)
+    converted(tmp_path / "in", tmp_path / "out")
+    insight = json.loads((tmp_path / "out" / "statistics.json").read_text())["insight"]
+    assert insight["found"] == {"blank_image": 20}
+    assert insight["most_lines"] == 3
+    assert conversion(tmp_path / "out")["warnings"] == {"blank_image": 3}
