@@ -121,26 +121,21 @@ def arrow_places(array: Any, body: Any, start: int) -> Iterator[Place | None]:
     array: of bytes, its buffers within ``body``, which lies at ``start`` in the file. Raises ValueError where they lie
     elsewhere, as those of a compressed batch do.
     """
+    import numpy as np
     from pyarrow import types
 
     if not len(array):
         return
     _, bounds, data = array.buffers()
-    width = 8 if types.is_large_binary(array.type) else 4
-    for number in range(len(array)):
-        place = array.offset + number
-        left, right = (
-            int.from_bytes(bounds[width * one : width * (one + 1)].to_pybytes(), "little") for one in (place, place + 1)
-        )
-        if not array[number].is_valid:
-            yield None
-        elif left == right:
-            yield Place(start, 0)
-        else:
-            first = data.address - body.address
-            if not 0 <= first <= body.size - data.size:
-                raise ValueError("its batches are compressed, so that no picture stands in it as it is")
-            yield Place(start + first + left, right - left)
+    dtype = "<i8" if types.is_large_binary(array.type) else "<i4"
+    places = np.frombuffer(bounds, dtype)[array.offset : array.offset + len(array) + 1].tolist()
+    first = data.address - body.address if data is not None else 0
+    is_within = data is not None and 0 <= first <= body.size - data.size
+    for number, is_valid in enumerate(array.is_valid().to_pylist()):
+        left, right = places[number : number + 2]
+        if is_valid and left < right and not is_within:
+            raise ValueError("its batches are compressed, so that no picture stands in it as it is")
+        yield Place(start + first + left, right - left) if is_valid else None
 
 
 def leaf(column: str, how: str) -> str:

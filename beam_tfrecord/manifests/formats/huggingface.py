@@ -316,7 +316,7 @@ def opened_arrow(files: Files, uri: str) -> Iterator[tuple[BinaryIO, Any, Any]]:
                 stream.seek(0)
             reader = pyarrow.ipc.MessageReader.open_stream(stream)
             yield stream, reader, pyarrow.ipc.read_schema(reader.read_next_message())
-        except (pyarrow.ArrowException, ValueError, StopIteration, EOFError) as error:
+        except (pyarrow.ArrowException, ValueError, StopIteration, EOFError, MemoryError) as error:
             raise ManifestError(f"{uri} cannot be read as Arrow: {error}: save the dataset again") from None
 
 
@@ -335,6 +335,7 @@ def arrow_cells(files: Files, uri: str, typed: TypedTable, name: str = "") -> Ce
             if message.type != "record batch":
                 raise ValueError(f"it has a {message.type}, and columns with dictionaries are not read")
             batch = pyarrow.ipc.read_record_batch(message, schema)
+            batch.validate(full=True)  # places within it are believed by all that follows
             start = stream.tell() - message.body.size
             places, paths = {}, {}
             for column in typed.picture_columns():

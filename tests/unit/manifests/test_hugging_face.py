@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from PIL import Image
 
 from beam_tfrecord.core.elements import Row
-from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ManifestError
+from beam_tfrecord.errors import AmbiguousManifestError, BeamTfrecordError, ConfigError, ManifestError
 from beam_tfrecord.manifests import detect_format
 from beam_tfrecord.manifests.archives.members import read_member
 from beam_tfrecord.manifests.formats.huggingface import HuggingFaceFormat
@@ -250,6 +251,35 @@ def test_an_arrow_file_that_ends_early_is_an_error(tmp_path: Path, length: int) 
         assert "data-00000-of-00001.arrow" in str(error)  # noqa: PT017 - the end marker may be what is missing
     else:
         assert len(rows) == 2
+
+
+@pytest.mark.parametrize("kind", ["arrow", "parquet", "compressed"])
+def test_damage_anywhere_is_an_error_or_a_reject(tmp_path: Path, kind: str) -> None:
+    """Whatever bytes are changed or cut off; Arrow itself trusts the places that a file states."""
+    content = labelled(0, 1, 2)
+    if kind == "arrow":
+        path = saved(tmp_path, content) / "data-00000-of-00001.arrow"
+    else:
+        options = SHARDS["compressed"] if kind == "compressed" else {}
+        path = parquet(tmp_path / "a.parquet", content, **options)
+    manifest = HuggingFaceFormat() if kind == "arrow" else ParquetFormat()
+    whole = path.read_bytes()
+    odd = random.Random(kind)
+    outcomes = set()
+    for _ in range(150):
+        data = bytearray(whole)
+        if odd.random() < 0.3:
+            del data[odd.randrange(len(data)) :]
+        else:
+            data[odd.randrange(len(data))] = odd.randrange(256)
+        path.write_bytes(data)
+        try:
+            for row in rows_in(manifest, path):
+                read_member(Storage(), row["member"])
+            outcomes.add("read")
+        except BeamTfrecordError as error:
+            outcomes.add(type(error).__name__)
+    assert {"read", "ManifestError"} <= outcomes
 
 
 # ---------------------------------------------------------------------------------------------------------------------
