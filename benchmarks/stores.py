@@ -28,6 +28,7 @@ LARGE = data.Pictures(500, 800, 600, 83)  # about 105 KB each
 FEW = 10
 DELAY = "20ms"
 BUCKET = "gs://pictures"
+DIRECT = {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
 
 
 @dataclass(frozen=True)
@@ -65,19 +66,21 @@ def measure_stores(root: Path, scratch: Path, wanted: set[str], repeat: int) -> 
 def tell_remote(title: str, folder: Path, place: Place, slow: Place, scratch: Path, repeat: int) -> dict[str, float]:
     """CPU for an image above that of the same images on the disk, start above a local start, reads under way."""
     local = Place(str(folder), {})
-    runs: dict[tuple[Place, int], list[Measured]] = {}
+    runs: dict[tuple[str, int], list[Measured]] = {}
     for _ in range(repeat):
         for where in (local, place):
             for count in (FEW, SMALL.count):
                 job = convert(where, folder, count, scratch, "--validate", "header")
-                runs.setdefault((where, count), []).append(job)
+                runs.setdefault((where.base, count), []).append(job)
 
     def cpu(where: Place) -> float:
-        many, few = (statistics.median(one.cpu for one in runs[where, count]) for count in (SMALL.count, FEW))
+        many, few = (statistics.median(one.cpu for one in runs[where.base, count]) for count in (SMALL.count, FEW))
         return (many - few) / (SMALL.count - FEW)
 
     above = (cpu(place) - cpu(local)) * 1000
-    start = statistics.median(b.wall - a.wall for a, b in zip(runs[local, FEW], runs[place, FEW], strict=True))
+    start = statistics.median(
+        b.wall - a.wall for a, b in zip(runs[local.base, FEW], runs[place.base, FEW], strict=True)
+    )
     convert(slow, folder, SMALL.count, scratch, "--validate", "header")
     under_way = reads(slow)
     print(
@@ -139,9 +142,9 @@ def serving(server: Path, folder: Path, scratch: Path, *options: str, is_secure:
         address = process.stdout.readline().strip()
         try:
             if is_secure:
-                yield Place(address, {"REQUESTS_CA_BUNDLE": str(authority)})
+                yield Place(address, {**DIRECT, "REQUESTS_CA_BUNDLE": str(authority)})
             else:
-                yield Place(BUCKET, {"STORAGE_EMULATOR_HOST": address})
+                yield Place(BUCKET, {**DIRECT, "STORAGE_EMULATOR_HOST": address})
         finally:
             process.terminate()
 
@@ -150,7 +153,8 @@ def reads(place: Place) -> dict[str, float]:
     """How many reads were under way at a time."""
     address = place.environment.get("STORAGE_EMULATOR_HOST", place.base)
     trusted = place.environment.get("REQUESTS_CA_BUNDLE")
-    context = ssl.create_default_context(cafile=trusted) if trusted else None
-    with urllib.request.urlopen(f"{address}/reads", context=context) as answer:
+    secure = [urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=trusted))] if trusted else []
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *secure)
+    with opener.open(f"{address}/reads") as answer:
         found: dict[str, float] = json.load(answer)
     return found

@@ -61,7 +61,6 @@ func main() {
 			defer underWay.Unlock()
 			mean := underWay.busy / underWay.last.Sub(underWay.first).Seconds()
 			fmt.Fprintf(answer, `{"reads": %d, "most": %d, "mean": %g}`, underWay.count, underWay.most, mean)
-			*underWay = reads{}
 			return
 		}
 		// Paths are cleaned here, and names of objects come quoted: both are below the folder, whatever they say.
