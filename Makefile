@@ -38,7 +38,7 @@ demo: $(READY) ## make a small sample collection, convert it and show the result
 test: $(READY) ## run the test suite (ARGS="-k word" for a part of it)
 	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal $(ARGS)
 
-test-engines: $(READY) ## the same bytes on Prism, Flink and Spark: fetches what can be had, and says what it skips
+test-engines: $(READY) ## the same bytes on Prism, Flink and Spark, and real object stores: fetches what can be had, says what it skips
 	@$(BIN)/python -m tests.fetch_engines build/engines
 	@ENGINES=build/engines $(BIN)/python -m pytest tests/cluster $(ARGS)
 

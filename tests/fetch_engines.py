@@ -1,9 +1,9 @@
-"""Fetches the engines that ``make test-engines`` runs jobs on: ``python -m tests.fetch_engines FOLDER``.
+"""Fetches the engines and the stores of ``make test-engines``: ``python -m tests.fetch_engines FOLDER``.
 
-Prism and the program that starts workers are built with Go, the job servers of Flink and Spark come with Maven; a job
-server that a person has built or fetched is named by FLINK_JOB_SERVER_JAR or SPARK_JOB_SERVER_JAR. Beam's JVM job
-service, with an engine of these tests below it (tests/cluster/jvm), is compiled against what Maven brings. What cannot
-be had is told in a line, and its tests are skipped.
+Prism, the program that starts workers and object stores are built with Go, the job servers of Flink and Spark come with
+Maven; a job server that a person has built or fetched is named by FLINK_JOB_SERVER_JAR or SPARK_JOB_SERVER_JAR. Beam's
+JVM job service, with an engine of these tests below it (tests/cluster/jvm), is compiled against what Maven brings. What
+cannot be had is told in a line, and its tests are skipped.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ import apache_beam
 
 SECONDS = 600
 GO_PROGRAMS = {
-    "prism": "github.com/apache/beam/sdks/v2/go/cmd/prism",
-    "boot": "github.com/apache/beam/sdks/v2/python/container",  # what an engine starts as a worker: PROCESS
+    "prism": f"github.com/apache/beam/sdks/v2/go/cmd/prism@v{apache_beam.__version__}",
+    # What an engine starts as a worker: PROCESS.
+    "boot": f"github.com/apache/beam/sdks/v2/python/container@v{apache_beam.__version__}",
+    # Object stores.
+    "fake-gcs-server": "github.com/fsouza/fake-gcs-server@v1.56.1",
+    "versitygw": "github.com/versity/versitygw/cmd/versitygw@v1.8.0",
 }
 JVM = Path(__file__).resolve().parent / "cluster" / "jvm"
 JVM_JAR = "jvm-job-service.jar"
@@ -38,13 +42,13 @@ JOB_SERVERS = {
 
 
 def fetch_go_program(folder: Path, name: str) -> str:
-    """Build a program of Beam's; why it could not be, or ''."""
+    """Build a program of Go; why it could not be, or ''."""
     if not shutil.which("go"):
         return "Go is not installed"
     package = GO_PROGRAMS[name]
-    made = folder / package.rpartition("/")[2]
-    environment = {**os.environ, "GOBIN": str(folder), "GOFLAGS": "-mod=mod"}
-    told = _run(["go", "install", f"{package}@v{apache_beam.__version__}"], made, environment)
+    made = folder / package.rpartition("@")[0].rpartition("/")[2]
+    environment = {**os.environ, "GOBIN": str(folder), "GOFLAGS": "-mod=mod -ldflags=-s"}  # no symbols: quicker to link
+    told = _run(["go", "install", package], made, environment)
     if not told:
         made.rename(folder / name)
     return told

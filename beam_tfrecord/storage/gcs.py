@@ -70,7 +70,7 @@ class GcsStore(ObjectStore):
         root = f"gs://{bucket}/"
         files = [FileInfo(root + item["name"], int(item.get("size", 0))) for item in found.get("items", ())]
         prefixes = sorted(root + folder for folder in found.get("prefixes", ()))
-        return Page(files, prefixes, found.get("nextPageToken"))
+        return Page(files, prefixes, found.get("nextPageToken") or None)
 
     def _put(self, bucket: str, name: str, stream: BinaryIO, size: int) -> None:
         self._upload_object(bucket, name, stream, size)
@@ -85,8 +85,9 @@ class GcsStore(ObjectStore):
         token = None
         while True:
             answer = self._ask(*source, query={"rewriteToken": token}, method="POST", more=there, body=io.BytesIO())
-            token = json.loads(answer.body).get("rewriteToken")
-            if token is None:
+            found = json.loads(answer.body)
+            token = found.get("rewriteToken")
+            if not token or found.get("done"):
                 return
 
     def _delete(self, bucket: str, names: Sequence[str]) -> None:

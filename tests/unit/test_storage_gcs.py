@@ -147,7 +147,7 @@ def test_pages_are_asked_for_one_after_the_other(storage: Storage, google: Serve
     pages = {
         None: {"items": [{"name": "a/1", "size": "3"}, {"name": "a/b/2", "size": "4"}], "nextPageToken": "second"},
         "second": {"nextPageToken": "third"},
-        "third": {"items": [{"name": "a/é", "size": "5"}]},
+        "third": {"items": [{"name": "a/é", "size": "5"}], "nextPageToken": ""},
     }
 
     def script(request: Request) -> Answer:
@@ -166,7 +166,8 @@ def test_pages_are_asked_for_one_after_the_other(storage: Storage, google: Serve
     assert len(about_objects(server)) == 3
 
 
-def test_a_large_copy_goes_on_until_it_is_done(storage: Storage, google: Serve) -> None:
+@pytest.mark.parametrize("last", [None, ""])
+def test_a_large_copy_goes_on_until_it_is_done(storage: Storage, google: Serve, last: str | None) -> None:
     deleted = []
 
     def script(request: Request) -> Answer:
@@ -176,8 +177,8 @@ def test_a_large_copy_goes_on_until_it_is_done(storage: Storage, google: Serve) 
         if "rewriteTo" not in request.path:
             return Answer(body=b"{}", headers={"Content-Type": "application/json"})
         token = query_of(request).get("rewriteToken")
-        state = {None: ("one", 10), "one": ("two", 20), "two": (None, 30)}[token]
-        body = {"done": state[0] is None, "rewriteToken": state[0], "totalBytesRewritten": str(state[1])}
+        state = {None: ("one", 10), "one": ("two", 20), "two": (last, 30)}[token]
+        body = {"done": state[0] == last, "rewriteToken": state[0], "totalBytesRewritten": str(state[1])}
         body |= {"objectSize": "30", "resource": {"name": "new", "size": "30"}}
         answer = {name: value for name, value in body.items() if value is not None}
         return Answer(body=json.dumps(answer).encode(), headers={"Content-Type": "application/json"})
