@@ -59,7 +59,8 @@ class JsonlFormat(ManifestFormat):
         objects = [value for value in values if isinstance(value, dict)]
         first = first_line(sample.text).strip()
         if not objects:
-            raise ManifestError(f"{uri}: no line is a JSON object; the first one is: {first[:200]}")
+            why = f" ({values[0]})" if values and isinstance(values[0], ValueError) else ""
+            raise ManifestError(f"{uri}: no line is a JSON object; the first one is: {first[:200]}{why}")
         header = tuple(dict.fromkeys(key for value in objects for key in value))
         roles = find_roles(header, config, uri, lambda name: (value.get(name) for value in objects))
         roles = with_metadata_columns(roles, header, config, uri)

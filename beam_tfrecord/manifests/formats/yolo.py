@@ -28,7 +28,7 @@ from beam_tfrecord.core.account import (
     Decision,
 )
 from beam_tfrecord.core.elements import RejectedRow, Row
-from beam_tfrecord.errors import ElementError, ManifestError, RowError
+from beam_tfrecord.errors import ConfigError, ElementError, ManifestError, RowError
 from beam_tfrecord.manifests.base import LISTED, Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.beside import account_of_tree, find_splits, lies_among_labels, pair_files, split_in
 from beam_tfrecord.manifests.filenames import is_image_name, junk_part
@@ -135,7 +135,9 @@ class YoloFormat(ManifestFormat):
                 found = sorted({picture.split for picture in pictures} - {""})
                 if found:
                     decided.append(Decision("split", ", ".join(found), "the names of the folders of the images"))
-            return replace(source, account=_found(files, source, pictures), decisions=tuple(decided))
+            folder = uri if files.is_folder(uri) else parent(uri)
+            doubts = tuple(_other_names(files, folder, data, config.encoding))
+            return replace(source, account=_found(files, source, pictures), decisions=tuple(decided), surprises=doubts)
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
         with readable(source.uri):
@@ -270,6 +272,30 @@ def _names_file(files: Files, folder: str, encoding: str) -> str:
                 f"{_called(theirs, number)} in the other. Put the right one into {folder} and take the other out"
             )
     return found[0]
+
+
+def _other_names(files: Files, folder: str, data: YoloData, encoding: str) -> Iterator[tuple[str, str]]:
+    """What is doubtful about the names of the classes: further files of the folder that name others."""
+    for name in files.list_folder(folder) if files.is_folder(folder) else ():
+        uri = files.join(folder, name)
+        is_yaml = name.lower().endswith(_YAML_SUFFIXES)
+        if uri in data.manifests or not (is_yaml or name.lower() in _NAME_FILES):
+            continue
+        try:
+            theirs = (
+                read_yaml(files, uri, None, need_parts=False, encoding=encoding).names
+                if is_yaml
+                else read_names_file(files, uri, encoding)
+            )
+        except (ManifestError, ConfigError):
+            continue  # no names
+        if theirs and theirs != data.names:
+            number = next(n for n in sorted({*data.names, *theirs}) if data.names.get(n) != theirs.get(n))
+            yield (
+                "doubtful_reading",
+                f"{uri} names other classes than {data.manifests[0]}, which counts: class {number} is "
+                f"{_called(theirs, number)} there, and {_called(data.names, number)} here; take the wrong one out",
+            )
 
 
 def _called(names: Mapping[int, str], number: int) -> str:

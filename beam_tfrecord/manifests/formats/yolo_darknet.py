@@ -7,7 +7,7 @@ leading folders that are not there are taken off, for a list as a whole.
 
 from __future__ import annotations
 
-from beam_tfrecord.errors import ManifestError
+from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Files
 from beam_tfrecord.manifests.siblings import parent
 
@@ -17,13 +17,12 @@ MAX_BYTES = 2**16
 
 
 def find_data_file(files: Files, folder: str) -> str:
-    """The ``.data`` file of a folder that names classes; '' when there is none."""
-    for name in files.list_folder(folder):
-        if name.lower().endswith(".data"):
-            uri = files.join(folder, name)
-            if "names" in _values(files, uri):
-                return uri
-    return ""
+    """The ``.data`` file of a folder that names classes; '' when there is none. Raises ConfigError for several."""
+    uris = [files.join(folder, name) for name in files.list_folder(folder) if name.lower().endswith(".data")]
+    found = [uri for uri in uris if "names" in _values(files, uri)]
+    if len(found) > 1:
+        raise ConfigError(f"{folder} has several .data files with names: give one as --input, such as {found[0]}")
+    return found[0] if found else ""
 
 
 def read_data_file(files: Files, uri: str) -> tuple[str, dict[str, str]]:

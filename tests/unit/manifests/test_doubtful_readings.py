@@ -139,3 +139,36 @@ def test_images_of_two_splits_and_with_one_label_file_are_counted_once(tmp_path:
     assert len(found.repeated) == 3
     assert found.inputs[0]["used"]["label files"] == {"read": 2}
     assert found.inputs[0]["used"]["images"] == {"with a label file": 3}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("other.yaml", data_yaml(NAMES[::-1], train="images"), 1),
+        ("classes.txt", names_txt(NAMES[:2]), 1),
+        ("classes.txt", names_txt(NAMES), 0),
+        ("args.yaml", b"epochs: 3\nlr: 0.1\n", 0),
+    ],
+)
+def test_files_that_name_other_classes_than_the_one_that_counts_are_told(
+    tmp_path: Path, name: str, content: bytes, told: int
+) -> None:
+    files = {**pictures("images/a.jpg"), "labels/a.txt": yolo_txt(1, NAMES, "fox"), name: content}
+    found = looked_at(tmp_path, {**files, "data.yaml": data_yaml(NAMES, train="images")})
+    assert [objects[0] for picture in found.pictures.values() for objects in picture.objects or ()] == ["fox"]
+    doubts = messages(found, "doubtful_reading")
+    assert len(doubts) == told
+    assert all(name in doubt and "data.yaml" in doubt for doubt in doubts)
+
+
+def test_two_data_files_of_darknet_are_refused(tmp_path: Path) -> None:
+    files = {**pictures("a.jpg"), "a.txt": yolo_txt(1, NAMES, "fox"), "obj.names": names_txt(NAMES)}
+    write_files(tmp_path, {**files, "obj.data": b"names = obj.names\n", "old.data": b"names = obj.names\n"})
+    found = seen([str(tmp_path)], format="yolo")
+    assert "several .data files" in found.error
+    assert "--input" in found.error
+
+
+def test_a_line_of_json_with_a_key_twice_says_so(tmp_path: Path) -> None:
+    write_files(tmp_path, {**pictures("a.jpg"), "m.jsonl": b'{"image": "a.jpg", "label": "fox", "label": "hen"}\n'})
+    assert "twice" in seen([str(tmp_path / "m.jsonl")]).error
