@@ -36,6 +36,7 @@ from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import public_uri
 
 STAGE = "account"
+_SEPARATORS = "|;,"
 _NO_VALUES = frozenset({"nan", "null", "n/a", "#n/a"})  # as pandas, databases and spreadsheets write them
 
 
@@ -128,12 +129,29 @@ def _doubtful_labels(labels: Mapping[str, int]) -> Iterator[str]:
             f"the labels {spelled} differ only in case, blanks or the form of Unicode, and are classes of their own"
             f"{more}: spell them alike where they are one"
         )
+    several = [name for name in sorted(labels) if _is_several(name, labels)]
+    if several:
+        yield (
+            f"{sum(labels[name] for name in several):,} labels seem to be several in one text, such as {several[0]!r}, "
+            "and each such text is a class: --label_separator takes them apart, and JSON Lines can have lists"
+        )
     empty = [name for name in sorted(labels) if name.casefold() in _NO_VALUES]
     if empty:
         yield (
             f"{sum(labels[name] for name in empty):,} labels are called {empty[0]!r}, which becomes a class: leave the "
             "cell empty where it is to say that there is none"
         )
+
+
+def _is_several(name: str, labels: Mapping[str, int]) -> bool:
+    """Whether a label is a list in brackets, or texts between separators of which half at least are labels as well."""
+    if len(name) > 2 and name[0] == "[" and name[-1] == "]":
+        return True
+    for separator in _SEPARATORS:
+        parts = [part.strip() for part in name.split(separator)] if separator in name else []
+        if parts and 2 * sum(part in labels for part in parts) >= len(parts):
+            return True
+    return False
 
 
 def check_strict(inputs: Sequence[InputAccount]) -> None:

@@ -120,6 +120,9 @@ def test_names_without_the_ending_of_their_image_are_found(tmp_path: Path) -> No
         (("f\u00fcchs", "fu\u0308chs", "hen"), r"'f\xfcchs' (1)"),
         (("fox", "hen", "NaN"), "called 'NaN'"),
         (("a", "A", "none"), ""),
+        (("fox;hen", "hen", "owl"), "'fox;hen'"),
+        (("['fox']", "['hen']", "['owl']"), "3 labels seem to be several"),
+        (("salt, pepper", "fox", "red hen"), ""),
     ],
 )
 def test_labels_that_are_hardly_classes_of_their_own_are_told(
