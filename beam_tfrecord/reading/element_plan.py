@@ -28,7 +28,8 @@ class ElementPlan:
     height, width, channels, dtype; empty when the image is encoded. image: key of the image. moved: keys of coordinates
     to move by padding, with their axis (0 vertical, 1 horizontal, -1 rows of boxes). target: how pictures are resized.
     supervised: keys of the target of training, None for a dict of everything. label_ids: to be turned into zeros and
-    ones, empty for labels as they are.
+    ones, empty for labels as they are. normal: mean and standard deviation of each channel of the image as it is
+    decoded, to be normalised by; None to leave it.
     """
 
     is_sequence: bool
@@ -43,6 +44,7 @@ class ElementPlan:
     supervised: tuple[str, ...] | None
     is_dict_target: bool
     label_ids: tuple[int, ...]
+    normal: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
     @property
     def has_label_list(self) -> bool:

@@ -15,6 +15,7 @@ from beam_tfrecord.reading.tensorflow_import import import_tensorflow
 
 def element_function(plan: ElementPlan, *, is_batch: bool = False) -> Callable[[Any], Any]:
     """The function that makes an element of a serialized record, or of a batch of records when the plan is plain."""
+    tf = import_tensorflow()
     parse = sequence_parser(plan.specs) if plan.is_sequence else example_parser(plan.specs, is_batch=is_batch)
 
     def element(serialized: Any) -> Any:
@@ -22,10 +23,13 @@ def element_function(plan: ElementPlan, *, is_batch: bool = False) -> Callable[[
         place = _decode(tensors, plan)
         if place is not None:
             _move(tensors, plan, place)
+        if plan.normal is not None and plan.image in tensors:
+            mean, std = (tf.constant(values, tf.float32) for values in plan.normal)
+            tensors[plan.image] = (tf.cast(tensors[plan.image], tf.float32) - mean) / std
         return _given_out(tensors, plan)
 
     # It branches with tf.cond only. To look for Python branches in it would take seconds.
-    return import_tensorflow().autograph.experimental.do_not_convert(element)  # type: ignore[no-any-return]
+    return tf.autograph.experimental.do_not_convert(element)  # type: ignore[no-any-return]
 
 
 def _decode(tensors: Tensors, plan: ElementPlan) -> Any:

@@ -26,6 +26,11 @@ class FinishedDataset:
         """Where a shard lies."""
         return f"{self.folder}/{shard.file}"
 
+    def channels(self) -> dict[str, Any]:
+        """What statistics.json tells of the channels of stored images; empty when it tells nothing."""
+        uri = f"{self.folder}/{STATISTICS}"
+        return (read_object(uri, self.storage).get("channels") or {}) if self.storage.is_file(uri) else {}
+
     def image_size(self) -> tuple[int | None, int | None]:
         """(height, width) that all stored images have in common, as statistics.json tells; None for what differs."""
         uri = f"{self.folder}/{STATISTICS}"

@@ -11,6 +11,7 @@ from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.reading.element_plan import plan_elements
 from beam_tfrecord.reading.elements import element_function
 from beam_tfrecord.reading.finished import FinishedDataset, open_dataset
+from beam_tfrecord.reading.normalising import normalised
 from beam_tfrecord.reading.options import LoadOptions
 from beam_tfrecord.reading.selection import ShardPart, select_parts
 from beam_tfrecord.reading.tensorflow_import import import_tensorflow
@@ -50,6 +51,8 @@ def load(directory: str | os.PathLike[str], split: str | None = "train", **optio
     parts = select_parts(dataset.facts.splits, split, config.shard)
     _check_readable(tensorflow, dataset, parts)
     plan = plan_elements(dataset.facts, config, dataset.image_size())
+    if config.normalize:
+        plan = normalised(plan, dataset.channels(), config)
     records = _serialized(tensorflow, dataset, parts, config)
     calls = available_cores()
     if plan.is_plain and config.batch_size is not None:

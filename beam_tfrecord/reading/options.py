@@ -27,6 +27,8 @@ class LoadOptions:
     channels: 1, 3 or 4 of the image; by default what all images have, and 3 when they differ.
     mask_channels: of whole-image masks: 1, or 3 for masks that are coloured.
     scale: the image as float32 from 0 to 1, instead of the integers that are stored.
+    normalize: ``dataset`` for the image as float32 of mean 0 and standard deviation 1 in each channel, by the
+        statistics of the dataset.
     features: names of those that are wanted; by default all.
     names: ``stored`` for the keys of the records; ``short`` for ``image``, ``label``, ``boxes`` ..., which are the same
         whatever the keys of the dataset are.
@@ -54,6 +56,7 @@ class LoadOptions:
     channels: int | None = None
     mask_channels: int = 1
     scale: bool = False
+    normalize: str | None = None
     features: tuple[str, ...] | None = None
     names: str = STORED
     as_supervised: bool = False
@@ -88,8 +91,9 @@ class LoadOptions:
         self._check_numbers()
         if self.one_hot and self.label is not None and not isinstance(self.label, str):
             raise ConfigError("one_hot works on one label: name it alone in label")
-        if not self.decode and (self.image_size is not None or self.scale or self.channels is not None):
-            raise ConfigError("decode=False leaves pictures as they are: it goes with no image_size, scale or channels")
+        if not self.decode and any((self.image_size, self.scale, self.channels, self.normalize)):
+            told = "it goes with no image_size, scale, channels or normalize"
+            raise ConfigError(f"decode=False leaves pictures as they are: {told}")
         if self.drop_remainder and self.batch_size is None:
             raise ConfigError("drop_remainder leaves out a last batch that is not full: give batch_size as well")
         check_share(self.shard)
@@ -97,6 +101,7 @@ class LoadOptions:
     def _check_choices(self) -> None:
         choices: tuple[tuple[str, tuple[Any, ...]], ...] = (
             ("resize_mode", RESIZE_MODES),
+            ("normalize", (None, "dataset")),
             ("names", (STORED, SHORT)),
             ("channels", (None, 1, 3, 4)),
             ("mask_channels", (1, 3)),

@@ -22,8 +22,10 @@ def build_report(folder: str, storage: Storage) -> bytes:
     storage raises when the metadata cannot be read.
     """
     from beam_tfrecord.report.dataset import load_dataset
+    from beam_tfrecord.report.insight import draw_insight
     from beam_tfrecord.report.page import page_values, render_page
     from beam_tfrecord.report.pictures import draw_pictures
 
     dataset = load_dataset(folder, storage)
-    return render_page(page_values(dataset, draw_pictures(dataset, storage)))
+    values = page_values(dataset, draw_pictures(dataset, storage), draw_insight(dataset, storage))
+    return render_page(values)

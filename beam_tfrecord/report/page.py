@@ -12,6 +12,7 @@ from beam_tfrecord.conversion.writing.statistics import MIN_SAMPLES
 from beam_tfrecord.report import details, findings, images, inputs, overview
 from beam_tfrecord.report.classes import class_balance
 from beam_tfrecord.report.dataset import Dataset
+from beam_tfrecord.report.insight import InsightSection
 from beam_tfrecord.report.overlays import style_rules
 from beam_tfrecord.report.pictures import Pictures, box_styles
 from beam_tfrecord.report.text import clean, shorten
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 TEMPLATE = "report.html.j2"
 
 
-def page_values(dataset: Dataset, pictures: Pictures) -> dict[str, Any]:
+def page_values(dataset: Dataset, pictures: Pictures, insight: InsightSection | None = None) -> dict[str, Any]:
     """Everything that the template shows."""
     conversion = dataset.conversion
     statistics = dataset.statistics
@@ -54,6 +55,7 @@ def page_values(dataset: Dataset, pictures: Pictures) -> dict[str, Any]:
         "other_sizes": other_sizes,
         "object_charts": images.object_charts(objects) if objects and objects["share"]["count"] else [],
         "pictures": pictures,
+        "insight": insight,
         "drawings": "Annotations" if pictures.has_overlays else "Boxes" if pictures.has_boxes else "",
         "picture_groups": _picture_groups(dataset, pictures),
         "changes": findings.change_reasons(dataset, pictures),

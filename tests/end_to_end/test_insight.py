@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.publishing import insights
+from beam_tfrecord.report import build_report
+from beam_tfrecord.storage import Storage
 from benchmarks.near_duplicates import CHANGES, scene
 from tests.end_to_end.datasets import conversion, converted, findings, shard_bytes
 from tests.samples import jpeg, png, write_files, write_table
@@ -178,3 +181,48 @@ def test_at_most_so_many_lines_of_a_code_are_written_the_worst_first(
     assert insight["found"] == {"blank_image": 20}
     assert insight["most_lines"] == 3
     assert conversion(tmp_path / "out")["warnings"] == {"blank_image": 3}
+
+
+def rows_of_report(output: Path) -> list[tuple[str, int]]:
+    """Code and number of pictures of each row of the section."""
+    page = (output / "report.html").read_text("utf-8")
+    section = page.partition('<section id="insight"')[2].partition("</section>")[0]
+    rows = section.split('<div class="picture-group"')[1:]
+    return [(row.partition('data-code="')[2].partition('"')[0], row.count("<figure")) for row in rows]
+
+
+def test_the_report_shows_conflicts_side_by_side_then_leaks_then_copies_and_the_worst(
+    folder: Path, tmp_path: Path
+) -> None:
+    converted(folder, tmp_path / "out", num_shards=3)
+    assert rows_of_report(tmp_path / "out") == [
+        *[("label_conflict", 2)] * 3,
+        ("near_leak", 2),
+        *[("near_duplicate", 2)] * 3,
+        ("blank_image", 2),
+    ]
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "train · a · " in page
+    assert "leak.jpg" in page.partition('<section id="insight"')[2]
+
+
+def test_the_report_says_what_was_not_looked_at_and_that_nothing_stands_out(tmp_path: Path) -> None:
+    write_files(tmp_path / "in" / "x", {f"{seed}.jpg": jpeg(picture(seed)) for seed in range(4)})
+    converted(tmp_path / "in", tmp_path / "whole")
+    converted(tmp_path / "in", tmp_path / "header", validate="header")
+    converted(tmp_path / "in", tmp_path / "off", insight="off")
+    whole, header, off = ((tmp_path / name / "report.html").read_text("utf-8") for name in ("whole", "header", "off"))
+    assert "Nothing stands out" in whole
+    assert "Pixels were not looked at" not in whole
+    assert "Pixels were not looked at" in header
+    assert 'id="insight"' not in off
+
+
+def test_damaged_statistics_of_insight_are_told(folder: Path, tmp_path: Path) -> None:
+    converted(folder, tmp_path / "out")
+    statistics = tmp_path / "out" / "statistics.json"
+    told = json.loads(statistics.read_text())
+    for damage in ({"clusters": [[{}]]}, {"found": None}, {"worst": {"blank_image": [{"file": 1}]}}):
+        statistics.write_text(json.dumps({**told, "insight": {**told["insight"], **damage}}))
+        with pytest.raises(DatasetError, match="is damaged"):
+            build_report(str(tmp_path / "out"), Storage())

@@ -13,7 +13,7 @@ from beam_tfrecord.conversion.planning.arranging import Placed
 from beam_tfrecord.conversion.planning.blocks import unpack_entry, unpack_fields
 from beam_tfrecord.conversion.planning.survey import count_objects
 from beam_tfrecord.conversion.writing.image_features import image_format
-from beam_tfrecord.conversion.writing.looking import grid_of_stored, looks_at_pixels
+from beam_tfrecord.conversion.writing.looking import Looking, Seen, looking_for
 from beam_tfrecord.conversion.writing.plain_records import PlainRecords, is_plain
 from beam_tfrecord.conversion.writing.records import STAGE, Read, RecordEncoder, read_named
 from beam_tfrecord.conversion.writing.statistics import ImageFacts
@@ -22,6 +22,7 @@ from beam_tfrecord.core.elements import Entry, Finding, RejectedRow
 from beam_tfrecord.errors import ElementError
 from beam_tfrecord.images import convert_image
 from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.images.sums import ChannelSums
 from beam_tfrecord.insight.looks import Look
 from beam_tfrecord.manifests.text.spelling import Find, as_spelled
 from beam_tfrecord.options.config import ConvertConfig
@@ -45,8 +46,8 @@ class EncodedBatch:
     the same order, lines: of the items sidecar, and labels: every use of one. facts, formats: of each stored image.
     pictures: images of each record; empty where each has one. exceptions: of all records. objects: how many are stored,
     dropped (with a warning) and lost with a reject. looks: at each record; empty under
-    --insight off. bytes_read: of images that became records. spellings: files that were found under another, by the
-    number of the input and what differs. times: that it took.
+    --insight off. sums: of the pictures that were decoded in full. bytes_read: of images that became records.
+    spellings: files that were found under another, by the number of the input and what differs. times: that it took.
     """
 
     sources: list[int] = field(default_factory=list)
@@ -62,6 +63,7 @@ class EncodedBatch:
     rejects: list[Finding] = field(default_factory=list)
     objects: Counter[str] = field(default_factory=Counter)
     looks: list[Look] = field(default_factory=list)
+    sums: list[ChannelSums] = field(default_factory=list)
     bytes_read: int = 0
     spellings: Counter[tuple[int, str]] = field(default_factory=Counter)
     times: WorkTimes = field(default_factory=WorkTimes)
@@ -83,14 +85,14 @@ class ReadBatch:
     """Items whose bytes are read and checked. times: that it took.
 
     rejects: by the number of the item. images: number, entry (its annotations as they are packed), bytes that were
-    read, what is stored of them, its sha256 in hex, and its grid where pixels are looked at. spellings: as in
+    read, what is stored of them, its sha256 in hex, and what was seen of it. spellings: as in
     :class:`EncodedBatch`, by item.
     """
 
     items: Sequence[Placed]
     source_rows: int
     rejects: dict[int, Finding]
-    images: list[tuple[int, Entry, int, StoredImage, str, bytes | None]]
+    images: list[tuple[int, Entry, int, StoredImage, str, Seen]]
     spellings: dict[int, str]
     times: WorkTimes
 
@@ -107,14 +109,15 @@ class BatchEncoder:
     :meth:`finish` is short, and Python.
     """
 
-    def __init__(self, schema: Schema, config: ConvertConfig, read: Read, find: Find = as_spelled) -> None:
-        self._general = RecordEncoder(schema, config, read, find)
+    def __init__(
+        self, schema: Schema, config: ConvertConfig, read: Read, find: Find = as_spelled, looking: Looking | None = None
+    ) -> None:
+        self._looking = looking or looking_for(config)
+        self._general = RecordEncoder(schema, config, read, find, self._looking)
         self._plain = PlainRecords(schema) if is_plain(schema) else None
         self._read = read
         self._find = find
         self._policy = config.images
-        self._takes_looks = config.insight.insight != "off"
-        self._looks_at_pixels = looks_at_pixels(config)
 
     @property
     def is_quick(self) -> bool:
@@ -167,8 +170,8 @@ class BatchEncoder:
             except ElementError as error:
                 rejects[number] = _reject(entry, error)
             else:
-                grid = grid_of_stored(image) if self._looks_at_pixels else None
-                images.append((number, entry, len(data), image, hashlib.sha256(image.data).hexdigest(), grid))
+                sha256 = hashlib.sha256(image.data).hexdigest()
+                images.append((number, entry, len(data), image, sha256, self._looking.at(image, sha256)))
         times = WorkTimes(is_read - started, time.perf_counter_ns() - is_read)
         return ReadBatch(items, source_rows, rejects, images, spellings, times)
 
@@ -178,7 +181,7 @@ class BatchEncoder:
         started = time.perf_counter_ns()
         batch = EncodedBatch([item.source for item in items], prepared.source_rows)
         records, lines, labels, facts = batch.records, batch.lines, batch.labels, batch.facts
-        for number, entry, bytes_read, image, sha256, grid in prepared.images:
+        for number, entry, bytes_read, image, sha256, seen in prepared.images:
             item = items[number]
             source_id = entry.id if item.occurrence == 0 else f"{entry.id}#{item.occurrence}"
             try:
@@ -193,9 +196,11 @@ class BatchEncoder:
             lines.append(item_line(sha256[:16], entry.origin, entry.uri or "", names))
             labels.append(names)
             facts.append(ImageFacts(image.width, image.height, len(image.data)))
-            if self._takes_looks:
+            if self._looking.takes_looks:
                 size = image.width, image.height
-                batch.looks.append(Look(sha256[:16], *size, len(image.data), names, entry.group, grid))
+                batch.looks.append(Look(sha256[:16], *size, len(image.data), names, entry.group, seen.grid))
+            if seen.sums is not None:
+                batch.sums.append(seen.sums)
             batch.formats.append(image_format(image))
             batch.bytes_read += bytes_read
         batch.rejects = [rejects[number] for number in sorted(rejects)]
@@ -241,13 +246,14 @@ class BatchEncoder:
         batch.records.append(record.data)
         content = record.content.hex()
         batch.lines.append(item_line(content, entry.origin, _uri_of(entry), record.labels))
-        if self._takes_looks:
+        if self._looking.takes_looks:
             width, height, num_bytes = record.facts[0][:3] if record.facts else (0, 0, 0)
             batch.looks.append(
                 Look(content, width, height, num_bytes, record.labels, entry.group, record.grid, record.boxes)
             )
         batch.labels.append(record.labels)
         batch.facts += record.facts
+        batch.sums += record.sums
         batch.pictures.append(len(record.facts))
         batch.formats += record.image_formats
         batch.exceptions += record.exceptions

@@ -12,13 +12,14 @@ from beam_tfrecord.annotations import KINDS, kinds_of
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Placement, Schema, Vocabulary
 from beam_tfrecord.annotations.orientation import annotation_is_upright
 from beam_tfrecord.conversion.writing.image_features import ImageFeatures, digest_of, image_format, image_specs
-from beam_tfrecord.conversion.writing.looking import grid_of_stored, looks_at_pixels
+from beam_tfrecord.conversion.writing.looking import Looking, looking_for
 from beam_tfrecord.conversion.writing.statistics import ImageFacts
 from beam_tfrecord.conversion.writing.timing import WorkTimes
 from beam_tfrecord.core.elements import Entry, Finding, Frame, Member
 from beam_tfrecord.errors import ElementError, RowError, nearest
 from beam_tfrecord.images import convert_frames, convert_image, place_mask
 from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.images.sums import ChannelSums
 from beam_tfrecord.insight.boxes import BoxCounts, count_boxes
 from beam_tfrecord.manifests.text.spelling import Find, as_spelled
 from beam_tfrecord.options.config import ConvertConfig
@@ -36,7 +37,7 @@ class EncodedRecord(NamedTuple):
     image_format: ``format/channels/dtype`` of each image. bytes_read: of images. facts: of each stored image.
     exceptions: facets of what is stored otherwise than the schema says, each once. stored, dropped: objects in
     the record, and those left out of it. spellings: how the names of files that were read differ from those asked for.
-    grid, boxes: of its first picture, where they are looked at.
+    grid, boxes: of its first picture, where they are looked at; sums: of those that were decoded in full.
     """
 
     data: bytes
@@ -52,6 +53,7 @@ class EncodedRecord(NamedTuple):
     dropped: int = 0
     spellings: tuple[str, ...] = ()
     grid: bytes | None = None
+    sums: tuple[ChannelSums, ...] = ()
     boxes: BoxCounts = BoxCounts()
 
 
@@ -71,6 +73,7 @@ class _Notes:
     dropped: int = 0
     spellings: list[str] = field(default_factory=list)
     grid: bytes | None = None
+    sums: list[ChannelSums] = field(default_factory=list)
     boxes: BoxCounts | None = None
     times: WorkTimes = field(default_factory=WorkTimes)
 
@@ -87,11 +90,11 @@ class RecordEncoder:
     config: ConvertConfig
     read: Read
     find: Find = as_spelled
+    looking: Looking | None = None
     _of_record: Sequence[AnnotationKind[Any]] = field(init=False, repr=False)
     _of_frame: Sequence[AnnotationKind[Any]] = field(init=False, repr=False)
     _make_image_features: ImageFeatures = field(init=False, repr=False)
     _placeless: frozenset[str] = field(init=False, repr=False)
-    _looks_at_pixels: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         of_record, of_frame = split_kinds(self.schema) if self.schema.is_sequence else (kinds_of(self.schema), [])
@@ -100,7 +103,7 @@ class RecordEncoder:
         object.__setattr__(self, "_make_image_features", ImageFeatures(self.schema))
         placeless = frozenset(name for name, kind in KINDS.items() if not kind.has_place())
         object.__setattr__(self, "_placeless", placeless)
-        object.__setattr__(self, "_looks_at_pixels", looks_at_pixels(self.config))
+        object.__setattr__(self, "looking", self.looking or looking_for(self.config))
 
     def encode(self, entry: Entry, occurrence: int = 0, times: WorkTimes | None = None) -> EncodedRecord:
         """The record of an entry. Raises ElementError.
@@ -137,6 +140,7 @@ class RecordEncoder:
             dropped=notes.dropped,
             spellings=tuple(notes.spellings),
             grid=notes.grid,
+            sums=tuple(notes.sums),
             boxes=notes.boxes or BoxCounts(),
         )
 
@@ -196,10 +200,7 @@ class RecordEncoder:
     def _converted(self, data: bytes, notes: _Notes) -> StoredImage:
         started = time.perf_counter_ns()
         try:
-            image = convert_image(data, self.config.images)
-            if self._looks_at_pixels and not notes.facts:
-                notes.grid = grid_of_stored(image)
-            return image
+            return convert_image(data, self.config.images)
         finally:
             notes.times.decode += time.perf_counter_ns() - started
 
@@ -209,6 +210,12 @@ class RecordEncoder:
     def _image_features(self, image: StoredImage, item: Entry | Frame, notes: _Notes) -> dict[str, Feature]:
         sha256 = digest_of(image)
         notes.digests.append(sha256)
+        assert self.looking is not None
+        seen = self.looking.at(image, sha256)
+        if not notes.facts:
+            notes.grid = seen.grid
+        if seen.sums is not None:
+            notes.sums.append(seen.sums)
         notes.changed.extend(image.changed)
         notes.formats.append(image_format(image))
         notes.facts.append(ImageFacts(image.width, image.height, len(image.data)))

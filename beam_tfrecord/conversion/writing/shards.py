@@ -15,6 +15,7 @@ from beam_tfrecord.conversion.planning.blocks import BlockItem
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.conversion.writing.array_record_files import write_twin
 from beam_tfrecord.conversion.writing.batches import BatchEncoder, EncodedBatch, ReadBatch
+from beam_tfrecord.conversion.writing.looking import looking_for
 from beam_tfrecord.conversion.writing.read_ahead import ordered_map, ordered_shared_map
 from beam_tfrecord.conversion.writing.staged_file import StagedShardFile
 from beam_tfrecord.conversion.writing.staging import StagedShard, info_from_json, info_to_json, staged_of, staged_shard
@@ -120,7 +121,14 @@ class ShardWriter:
 
     def _batches(self, placed: list[Placed]) -> Iterator[EncodedBatch]:
         """What became of the items, in their order, some at a time."""
-        encoder = BatchEncoder(self.plan.schema, self.config, self.storage.read, self.storage.find_other)
+        stored_bytes = self.plan.record_bytes * self.plan.survey.rows
+        encoder = BatchEncoder(
+            self.plan.schema,
+            self.config,
+            self.storage.read,
+            self.storage.find_other,
+            looking=looking_for(self.config, stored_bytes),
+        )
         size = self._task_items()
         tasks = (placed[start : start + size] for start in range(0, len(placed), size))
         for prepared in self._prepared(encoder, tasks):

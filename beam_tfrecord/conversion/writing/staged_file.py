@@ -83,6 +83,7 @@ class StagedShardFile:
         places = self._append(batch.records) if self.keeps_records else [(0, 0)] * len(batch.records)
         first = self.statistics.add_all(batch.facts, batch.labels, places, batch.pictures)
         self._line(self.staged.items, "".join(batch.lines))
+        self.statistics.add_sums(batch.sums)
         if batch.looks:
             self._looks += zip(batch.looks, places, strict=True)
             if len(self._looks) >= _LOOKS_AT_ONCE:

@@ -7,6 +7,9 @@ JSON values, and into ``statistics.json`` once it is added up:
 ``images``     digests (:mod:`beam_tfrecord.conversion.writing.digest`) of ``width``, ``height``, ``pixels`` and
                ``bytes`` of the stored images; ``shapes``: images by the nearest usual ratio of width to height;
                ``sizes``: images by ``WIDTHxHEIGHT``, or null when there are more than :data:`MAX_SIZES` of them;
+``channels``   by number of channels (``3``; ``3/uint16`` of 16 bits), of the ``images`` that were decoded in full:
+               their ``pixels``, and of each channel the ``sum`` of its values and of their ``squares``, its
+               ``mean`` and ``std``
 ``looks``      digests of the mean ``brightness`` of pictures in levels of grey (0 to 255), and of their ``aspect``,
                width to height in thousandths; of the first picture of each record whose pixels were looked at
 ``objects``    digests of the number of boxes ``per_image``, of their ``share`` of the image in millionths and of their
@@ -29,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_tfrecord.conversion.writing.digest import Digest, digest_of, digest_of_array, merge_digests
+from beam_tfrecord.images.sums import ChannelSums
 from beam_tfrecord.insight.looks import Looks
 
 SAMPLED_CLASSES = 40
@@ -104,6 +108,7 @@ class ShardStatistics:
         self._most = samples_per_class(len(self._classes))
         self._unlabelled: list[Place] = []
         self._notes: dict[str, dict[str, list[Place]]] = {"changed": {}, "warnings": {}}
+        self._channels: dict[str, dict[str, Any]] = {}
         self._looks: tuple[Digest, ...] = (Digest(), Digest())
         self._next = 0
         self._last = Place(-1, 0, 0)
@@ -140,6 +145,14 @@ class ShardStatistics:
                 elif self._wanted:
                     self._sample(names, Place(number, *place))
         return first
+
+    def add_sums(self, pictures: Iterable[ChannelSums]) -> None:
+        """Take in the sums of pictures that were decoded in full."""
+        for own in pictures:
+            key = channels_key(len(own.sums), own.dtype)
+            none = {"images": 0, "pixels": 0, "sum": [0] * len(own.sums), "squares": [0] * len(own.sums)}
+            told = {"images": 1, "pixels": own.pixels, "sum": own.sums, "squares": own.squares}
+            self._channels[key] = _added_sums((self._channels.get(key, none), told))
 
     def add_looks(self, rows: Looks) -> None:
         """Take in what looks at the pictures gave."""
@@ -182,6 +195,8 @@ class ShardStatistics:
             told["images"] = self._images.to_json()
         if self._objects is not None:
             told["objects"] = self._objects.to_json()
+        if self._channels:
+            told["channels"] = dict(sorted(self._channels.items()))
         if self._looks[0].count:
             told["looks"] = {name: own.to_json() for name, own in zip(LOOK_DIGESTS, self._looks, strict=True)}
         if self._frames is not None:
@@ -275,6 +290,9 @@ def merge_statistics(shards: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[st
     objects = [part["objects"] for _, part in parts if "objects" in part]
     if objects:
         told["objects"] = _merged_digests(objects, OBJECT_DIGESTS)
+    channels = [part["channels"] for _, part in parts if "channels" in part]
+    if channels:
+        told["channels"] = _merged_channels(channels)
     looks = [part["looks"] for _, part in parts if "looks" in part]
     if looks:
         told["looks"] = _merged_digests(looks, LOOK_DIGESTS)
@@ -294,18 +312,64 @@ def check_statistics(statistics: Mapping[str, Any]) -> None:
         _merged_sizes([images["sizes"]])
     if objects is not None:
         _merged_digests([objects], OBJECT_DIGESTS)
+    if "channels" in statistics:
+        _merged_channels([statistics["channels"]])
     if "looks" in statistics:
         _merged_digests([statistics["looks"]], LOOK_DIGESTS)
     if "frames" in statistics:
         _merged_digests([statistics], ("frames",))
+    insight = statistics.get("insight") or {"clusters": (), "conflicts": (), "worst": {}, "found": {}}
+    for own in (place for group in _groups_of(insight) for place in group):
+        Place(*(int(own[name]) for name in Place._fields))
+        _ = own["file"], own["split"], own["labels"], own["uri"]
+    dict(insight["found"])
     samples = statistics.get("samples", {})
     for places in (*(named for group in SAMPLE_GROUPS for named in samples[group].values()), samples["unlabelled"]):
         for place in places:
             Place(*(int(place[name]) for name in Place._fields))
 
 
+def _groups_of(insight: Mapping[str, Any]) -> Iterator[Sequence[Mapping[str, Any]]]:
+    """The pictures that belong together in what a conversion tells under ``insight``."""
+    yield from (*insight["clusters"], *insight["conflicts"], *insight["worst"].values())
+
+
 def _merged_digests(parts: Sequence[Mapping[str, Any]], names: Iterable[str]) -> dict[str, Any]:
     return {name: merge_digests(Digest.from_json(part[name]) for part in parts).to_json() for name in names}
+
+
+def channels_key(channels: int, dtype: str) -> str:
+    """Under which key of ``channels`` pictures are told: ``3``, or ``3/uint16``."""
+    return str(channels) if dtype == "uint8" else f"{channels}/{dtype}"
+
+
+def _added_sums(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The sums of some pictures together; whole numbers of any size, so the order cannot show."""
+    parts = list(parts)
+    return {
+        **{name: sum(int(part[name]) for part in parts) for name in ("images", "pixels")},
+        **{
+            name: [sum(map(int, values)) for values in zip(*(part[name] for part in parts), strict=True)]
+            for name in ("sum", "squares")
+        },
+    }
+
+
+def moments(pixels: int, sums: Sequence[int], squares: Sequence[int]) -> tuple[list[float], list[float]]:
+    """Mean and standard deviation of each channel, from the sums of its values and of their squares."""
+    deviations = [
+        math.sqrt(pixels * square - total * total) / pixels for total, square in zip(sums, squares, strict=True)
+    ]
+    return [total / pixels for total in sums], deviations
+
+
+def _merged_channels(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    merged = {}
+    for key in sorted({key for part in parts for key in part}):
+        own = _added_sums(part[key] for part in parts if key in part)
+        mean, std = moments(own["pixels"], own["sum"], own["squares"])
+        merged[key] = {**own, "mean": mean, "std": std}
+    return merged
 
 
 def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
