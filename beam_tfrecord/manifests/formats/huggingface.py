@@ -9,7 +9,6 @@ by the format of that file.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +21,7 @@ from beam_tfrecord.manifests.filenames import is_data_name, is_image_name, junk_
 from beam_tfrecord.manifests.formats.parquet import Cells, items_of_cells, opened_parquet, parquet_cells
 from beam_tfrecord.manifests.label_files import json_of
 from beam_tfrecord.manifests.picture_cells import BYTES, PATH, arrow_places, holds_pictures, picture_cell
+from beam_tfrecord.manifests.shard_names import SHARD, SPLIT_OF_NAME, split_of_shard
 from beam_tfrecord.manifests.siblings import parent, relative_files
 from beam_tfrecord.manifests.split_names import is_split_folder
 from beam_tfrecord.manifests.text.compression import readable
@@ -33,7 +33,6 @@ from beam_tfrecord.options.config import ManifestConfig
 from beam_tfrecord.options.values import SPLIT_NAME
 
 _DICT, _STATE, _INFO = "dataset_dict.json", "state.json", "dataset_info.json"
-_SHARD = re.compile(r"(?:(?P<split>[\w.-]+?)-)?(?P<number>\d{5})-of-(?P<count>\d{5})(?:-[0-9a-f]+)?\.parquet")
 _ARROW = ".arrow"
 _FILE_MAGIC = b"ARROW1\0\0"
 _DEPTH = 3  # of the folders that are looked into for shards
@@ -116,7 +115,7 @@ class HuggingFaceFormat(ManifestFormat):
         typed = TypedTable.from_details(source.details)
         shards = [_Shard(*shard) for shard in source.details["shards"]]
         if typed.roles.split is None and any(shard.split for shard in shards):
-            typed = replace(typed, roles=replace(typed.roles, split=_SPLIT))
+            typed = replace(typed, roles=replace(typed.roles, split=SPLIT_OF_NAME))
         if piece.start == 0 and not files.is_file(source.uri):
             junk = relative_files(files, source.uri)[1]
             if junk:
@@ -125,16 +124,13 @@ class HuggingFaceFormat(ManifestFormat):
         yield from items_of_cells(_cells(files, source, own, typed), typed, files, source)
 
 
-_SPLIT = "\0split"  # the column of the splits that names of shards tell
-
-
 def _cells(files: Files, source: Source, shards: Sequence[_Shard], typed: TypedTable) -> Cells:
     """The cells of some shards, the split of each among them."""
     folder = with_slash(source.uri) if not files.is_file(source.uri) else with_slash(parent(source.uri))
     for shard in shards:
         read = arrow_cells if shard.uri.endswith(_ARROW) else parquet_cells
         for origin, cells in read(files, shard.uri, typed, name=shard.uri.removeprefix(folder)):
-            yield origin, {**cells, _SPLIT: shard.split}
+            yield origin, {**cells, SPLIT_OF_NAME: shard.split}
 
 
 def _table(files: Files, uri: str, config: ManifestConfig) -> TypedTable:
@@ -241,8 +237,7 @@ def _parquet_in(files: Files, folder: str, names: set[str]) -> list[_Shard]:
 def _of_name(uri: str, path: str) -> _Shard:
     """A shard, its split told by its name or by that of its folder."""
     above, _, name = path.rpartition("/")
-    shard = _SHARD.fullmatch(name)
-    split = (shard["split"] or "") if shard is not None else ""
+    split = split_of_shard(name)
     stem = name.rpartition(".")[0]
     if not split and is_split_folder(stem):
         split = stem.lower()
@@ -262,7 +257,7 @@ def _complete(folder: str, shards: Sequence[_Shard]) -> list[_Shard]:
         raise AmbiguousManifestError(f"{other.uri} has the name of no split, unlike the others: move it away")
     numbers: dict[tuple[str, int], set[int]] = {}
     for shard in shards:
-        found = _SHARD.fullmatch(name_of(shard.uri))
+        found = SHARD.fullmatch(name_of(shard.uri))
         if found is not None:
             numbers.setdefault((shard.split, int(found["count"])), set()).add(int(found["number"]))
     for (split, count), there in numbers.items():

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, BinaryIO
 
+from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.picture_cells import PATH, leaf, parquet_places, picture_cell
+from beam_tfrecord.manifests.shard_names import SPLIT_OF_NAME, split_of_shard
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.row_fields import rows_of_cells, with_mask_places
-from beam_tfrecord.manifests.text.uri_text import folder_of
+from beam_tfrecord.manifests.text.uri_text import folder_of, name_of
 from beam_tfrecord.manifests.typed_tables import TypedTable, table_of, with_class_names
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -45,7 +48,13 @@ class ParquetFormat(ManifestFormat):
         with opened_parquet(files, uri) as (_, table):
             typed = table_of(table.schema_arrow, config, uri)
         base = config.images if config.images is not None else folder_of(uri)
-        return Source(uri, self.name, split, base, details=typed.to_details(), **typed.told(config))
+        details, told = typed.to_details(), typed.told(config)
+        named = split_of_shard(name_of(uri)) if typed.picture_columns() and typed.roles.split is None else ""
+        if named:
+            details["split"] = named
+        if named and split is None:
+            told["decisions"] = (*told["decisions"], Decision("split", named, "the name of the shard"))
+        return Source(uri, self.name, split, base, details=details, **told)
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
         """Each piece is a range of row groups: ``start`` is the first, ``end`` the one behind the last."""
@@ -66,6 +75,10 @@ class ParquetFormat(ManifestFormat):
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         typed = TypedTable.from_details(piece.source.details)
         cells = parquet_cells(files, piece.source.uri, typed, piece.start, piece.end, piece.first_line)
+        named = piece.source.details.get("split")
+        if named:
+            typed = replace(typed, roles=replace(typed.roles, split=SPLIT_OF_NAME))
+            cells = ((origin, {**own, SPLIT_OF_NAME: named}) for origin, own in cells)
         yield from items_of_cells(cells, typed, files, piece.source)
 
 

@@ -205,6 +205,20 @@ def test_shards_in_folders_of_splits_have_pictures_of_their_own(tmp_path: Path) 
         assert record["image/object/class/label"] == [2, 1]
 
 
+def test_shards_that_are_named_by_a_glob_keep_their_splits(tmp_path: Path) -> None:
+    for split, labels in (("train", (0, 1)), ("test", (2,))):
+        parquet(tmp_path / f"data/{split}-00000-of-00001.parquet", labelled(*labels))
+    summary = converted(str(tmp_path / "data/*.parquet"), tmp_path / "out")
+    assert summary.splits == {"test": 1, "train": 2}
+    given = converted((f"held_out={tmp_path}/data/test-00000-of-00001.parquet",), tmp_path / "given")
+    assert given.splits == {"held_out": 1}
+
+
+def test_names_of_tables_without_pictures_tell_no_split(tmp_path: Path) -> None:
+    content = pa.table({"image": ["a.jpg"], "label": ["x"]})
+    assert "split" not in rows_in(ParquetFormat(), parquet(tmp_path / "test-00000-of-00001.parquet", content))[0]
+
+
 def test_a_shard_that_is_missing_is_named(tmp_path: Path) -> None:
     parquet(tmp_path / "train-00000-of-00002.parquet", labelled(0))
     with pytest.raises(ManifestError, match=r"number 00001 is missing.*glob"):
