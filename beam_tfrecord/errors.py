@@ -228,7 +228,7 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
             "Put them where the format expects them, under the names of their images.",
         ),
         "columns_not_read": Explanation(
-            "Columns whose names look like boxes, labels or splits were not read.",
+            "Columns whose names look like boxes, labels or splits were not read, or none but that of the image was.",
             "Name them with an option such as --label_column, or keep them with --columns.",
         ),
         "doubtful_reading": Explanation(

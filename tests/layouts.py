@@ -304,6 +304,55 @@ def _folders() -> Iterator[Case]:
         warnings=("labels_not_read",),
     )
     yield Case(
+        "masks whose only common folder is called like them (Kvasir-SEG)",
+        ("Kvasir-SEG/images/x.jpg", "Kvasir-SEG/masks/x.jpg"),
+        {
+            **pics("Kvasir-SEG/images/a.jpg", "Kvasir-SEG/images/b.jpg"),
+            "Kvasir-SEG/masks/a.jpg": picture(51, "JPEG"),
+            "Kvasir-SEG/masks/b.jpg": picture(52, "JPEG"),
+        },
+        {
+            "Kvasir-SEG/images/a.jpg": Picture(mask="Kvasir-SEG/masks/a.jpg"),
+            "Kvasir-SEG/images/b.jpg": Picture(mask="Kvasir-SEG/masks/b.jpg"),
+        },
+        format="folder",
+        reads="masks",
+        used={"image": 2, "mask": 2},
+    )
+    yield Case(
+        "split folders with numbers (Kaggle's test1, COCO's train2017)",
+        ("train/x.jpg", "test1/y.jpg"),
+        pics("train/a.jpg", "test1/b.jpg"),
+        {"train/a.jpg": Picture(), "test1/b.jpg": Picture(split="test1")},
+        format="folder",
+        reads="splits",
+        used={"image": 2},
+    )
+    yield Case(
+        "a folder called after images",
+        ("img_align_celeba/x.jpg",),
+        pics("img_align_celeba/a.jpg", "img_align_celeba/b.jpg"),
+        {"img_align_celeba/a.jpg": Picture(), "img_align_celeba/b.jpg": Picture()},
+        format="folder",
+        reads="images without labels",
+        used={"image": 2},
+    )
+    yield Case(
+        "label files without an ending (Stanford Dogs)",
+        ("Images/class/x.jpg", "Annotation/class/x"),
+        {
+            **pics("Images/fox/a.jpg", "Images/hen/b.jpg"),
+            "Annotation/fox/a": xml("a.jpg", "fox"),
+            "Annotation/hen/b": xml("b.jpg", "hen"),
+        },
+        {"Images/fox/a.jpg": Picture("fox"), "Images/hen/b.jpg": Picture("hen")},
+        format="folder",
+        reads="labels of the folders; the boxes are not read",
+        used={"image": 2},
+        named={"looks like labels": 2},
+        warnings=("labels_not_read",),
+    )
+    yield Case(
         "masks apart from the splits (MVTec)",
         ("test/class/x.png", "train/class/y.png", "ground_truth/class/x_mask.png"),
         {
@@ -776,6 +825,44 @@ def _tables() -> Iterator[Case]:
         format="csv",
         reads="labels",
         used={"image": 2, "manifest": 1},
+    )
+    yield Case(
+        "a table that names images without their endings",
+        ("images/x.jpg", "train.csv"),
+        {
+            **pics("images/a.jpg", "images/b.jpg"),
+            "train.csv": as_csv([("image_id", "label"), ("a", "fox"), ("b", "hen")]),
+        },
+        {"images/a.jpg": Picture("fox"), "images/b.jpg": Picture("hen")},
+        format="csv",
+        reads="labels",
+        used={"image": 2, "manifest": 1},
+    )
+    yield Case(
+        "a table of which no column is known but the image",
+        ("images/x.jpg", "train.csv"),
+        {
+            **pics("images/a.jpg", "images/b.jpg"),
+            "train.csv": as_csv([("image", "fox", "hen"), ("a.jpg", "1", "0"), ("b.jpg", "0", "1")]),
+        },
+        {"images/a.jpg": Picture(), "images/b.jpg": Picture()},
+        format="csv",
+        reads="images without labels; a warning names the columns",
+        used={"image": 2, "manifest": 1},
+        warnings=("columns_not_read",),
+    )
+    yield Case(
+        "labels that are others, joined",
+        ("images/x.jpg", "train.csv"),
+        {
+            **pics("images/a.jpg", "images/b.jpg"),
+            "train.csv": as_csv([("image", "label"), ("a.jpg", "fox"), ("b.jpg", "fox|hen")]),
+        },
+        {"images/a.jpg": Picture("fox"), "images/b.jpg": Picture("fox|hen")},
+        format="csv",
+        reads="labels; a warning names `--label_separator`",
+        used={"image": 2, "manifest": 1},
+        warnings=("doubtful_reading",),
     )
     yield Case(
         "several tables of one folder",

@@ -16,6 +16,7 @@ from beam_tfrecord.core.elements import Entry, Finding, Frame, Member, RejectedR
 from beam_tfrecord.core.public_text import is_utf8
 from beam_tfrecord.errors import ElementError, RowError
 from beam_tfrecord.manifests.base import LISTED, Item, Source, Told
+from beam_tfrecord.manifests.endings import ENDING, named_file
 from beam_tfrecord.manifests.text.inline_images import holds_picture
 from beam_tfrecord.manifests.text.uri_text import WEB_SCHEMES, scheme_of
 from beam_tfrecord.options.config import ConvertConfig
@@ -38,6 +39,7 @@ class EntryParser:
     join: Callable[[str, str], str]
     _pattern: re.Pattern[str] | None = field(init=False, repr=False)
     _is_listed: bool = field(init=False, repr=False)
+    _ending: str = field(init=False, repr=False)
     _kinds: dict[tuple[str, ...], list[AnnotationKind[Any]]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -45,6 +47,7 @@ class EntryParser:
         object.__setattr__(self, "_pattern", re.compile(pattern) if pattern else None)
         details = self.source.details.get("inner", {}).get("details", self.source.details)  # of an archive
         object.__setattr__(self, "_is_listed", bool(details.get(LISTED)))
+        object.__setattr__(self, "_ending", details.get(ENDING, ""))
 
     def parse(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Told]:
         """Entries and rejects for the items of a source; nothing is left out."""
@@ -141,6 +144,7 @@ class EntryParser:
         if not self._is_listed and holds_picture(spelled.strip()):
             message = f"the image cell is a picture itself ({spelled[:20]}..., {len(spelled)} characters) and no path"
             raise RowError("bad_row", f"{message}: pictures in text are read from JSON Lines; write it as that")
+        spelled = named_file(spelled, self._ending)
         path = spelled if self._is_listed else spelled.strip().replace("\\", "/")
         filename = fields.get("filename", path)
         member: Member | None = fields.get("member")

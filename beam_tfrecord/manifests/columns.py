@@ -105,7 +105,7 @@ def account_of_columns(header: Sequence[str], roles: Roles) -> Account:
 
 
 def _is_of_regions(column: str, roles: Roles) -> bool:
-    return roles.boxes is not None and roles.boxes.kind == "via" and compact(column) == "regionattributes"
+    return _has_regions(roles) and compact(column) == "regionattributes"
 
 
 def _reason(column: str, roles: Roles) -> str:
@@ -115,11 +115,16 @@ def _reason(column: str, roles: Roles) -> str:
     is_side = side != name and (side in _SIDES or compact(side) in BOX_NAMES)
     if roles.boxes is None and (compact(column) in BOX_NAMES or is_side or _has_word("boxes", name)):
         return f"{LOOKS_LIKE}boxes"
-    if roles.label is None and roles.boxes is None and (name in USUAL_NAMES["label"] or _has_word("labels", name)):
+    if roles.label is None and not _has_regions(roles) and (name in USUAL_NAMES["label"] or _has_word("labels", name)):
         return f"{LOOKS_LIKE}labels"
     if roles.split is None and (name in USUAL_NAMES["split"] or _has_word("splits", name)):
         return f"{LOOKS_LIKE}splits"
     return OTHERS
+
+
+def _has_regions(roles: Roles) -> bool:
+    """Whether the classes of boxes are attributes in a cell, not a column."""
+    return roles.boxes is not None and roles.boxes.kind == "via"
 
 
 def _has_word(kind: str, name: str) -> bool:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.base import Files, Source
+from beam_tfrecord.manifests.endings import complete_names
 from beam_tfrecord.manifests.filenames import is_archive_name, is_data_name, is_image_name, is_record_name, junk_part
 from beam_tfrecord.manifests.missing import missing
 from beam_tfrecord.manifests.own_outputs import (
@@ -93,7 +94,7 @@ def _describe(files: Files, place: Place, spec: InputSpec, config: ManifestConfi
 
     def look(beside: Files) -> Source:
         name = place.format or (config.format if config.format != "auto" else detect_format(beside, place.uri))
-        source = FORMATS[name].describe(beside, place.uri, place.split, config)
+        source = complete_names(beside, FORMATS[name].describe(beside, place.uri, place.split, config), config)
         why = "--format" if name == config.format else "its name and its first bytes"
         if is_folder and name != config.format:
             why = "what lies in the folder"

@@ -13,6 +13,7 @@ Everything has to be of one layout; a mixture is an error that shows what was fo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -22,6 +23,8 @@ from beam_tfrecord.manifests.split_names import is_split_folder
 
 EXPECTED = "class/x.jpg or split/class/x.jpg (or just x.jpg, for images without labels)"
 IMAGE_FOLDERS = frozenset({"images", "image", "imgs", "img", "jpegimages", "image_2", "leftimg8bit"})
+# Words in the name of an only folder that make it no class.
+_NO_CLASSES = frozenset({"image", "images", "img", "imgs", "jpg", "jpgs", "jpeg", "jpegs", "png", "input", "inputs"})
 Folder = tuple[str, ...]
 
 
@@ -75,7 +78,7 @@ def find_layout(counts: Mapping[Folder, int], where: str, labels_needed: bool = 
     folders = list(counts)
     above = _shared(folders)
     folders = [folder[above:] for folder in folders]
-    if all(folder and folder[0].lower() in IMAGE_FOLDERS for folder in folders) and len(set(folders)) == 1:
+    if len(set(folders)) == 1 and folders[0] and _says_nothing(folders[0][0]):
         above, folders = above + 1, [folder[1:] for folder in folders]
     has_splits = all(folder and is_split_folder(folder[0]) for folder in folders)
     if has_splits:
@@ -93,6 +96,12 @@ def find_layout(counts: Mapping[Folder, int], where: str, labels_needed: bool = 
     if depths == {2} and all(folder[1].lower() in IMAGE_FOLDERS for folder in folders):
         return Layout(above, has_splits, below, True, before + 2)
     raise ManifestError(_unclear(counts, where))
+
+
+def _says_nothing(folder: str) -> bool:
+    """Whether the only folder is called as those of just any images are: ``images``, ``jpg``, ``img_align_celeba``."""
+    lower = folder.lower()
+    return lower in IMAGE_FOLDERS or any(word in _NO_CLASSES for word in re.split(r"[\W_\d]+", lower))
 
 
 def _shared(folders: Sequence[Folder]) -> int:

@@ -83,13 +83,14 @@ def can_hold_only_masks(folder: str) -> bool:
 def find_masks(paths: Sequence[str]) -> Masks:
     """The masks among the files of a tree. paths: sorted, junk left out."""
     images = [path for path in paths if is_image_name(path)]
+    above = _shared_folders(images)  # Kvasir-SEG/images and Kvasir-SEG/masks
     in_folders: dict[str, list[str]] = {}
     by_key: dict[str, list[str]] = {}
     by_stem: dict[str, list[str]] = {}
     by_name: dict[str, list[str]] = {}  # the key without folders of splits
     for path in images:
         folder = path[: max(path.rfind("/"), 0)]
-        if is_mask_place(folder.split("/")):
+        if is_mask_place(folder.split("/")[above:]):
             in_folders.setdefault(folder, []).append(path)
         else:
             by_key.setdefault(_key(path), []).append(path)
@@ -113,6 +114,17 @@ def find_masks(paths: Sequence[str]) -> Masks:
         if path not in owners and told is not None and told["rest"] in by_stem:
             owners[path] = by_stem[told["rest"]]
     return _sorted_out({path: [own for own in images if own not in owners] for path, images in owners.items()})
+
+
+def _shared_folders(paths: Sequence[str]) -> int:
+    """How many folders all of some paths begin with."""
+    if not paths:
+        return 0
+    first, last = (path.split("/")[:-1] for path in (min(paths), max(paths)))
+    return next(
+        (place for place, (one, other) in enumerate(zip(first, last, strict=False)) if one != other),
+        min(len(first), len(last)),
+    )
 
 
 def _sorted_out(owners: Mapping[str, Sequence[str]]) -> Masks:

@@ -3,13 +3,17 @@
 The rule: a value of a column stays as it is spelled, except that the names which TFRecorder and AutoML tables write in
 capitals (``TRAIN``, ``TRAINING``, ``VALIDATION``, ``VALIDATE``, ``TEST``) become ``train``, ``validation``, ``test``,
 and ``UNASSIGNED`` means no split. In a column called ``ml_use`` this holds in any case of letters. A folder that is one
-of :data:`SPLIT_FOLDERS` gives its name in lower case. Nothing else is translated: ``val`` stays ``val``.
+of :data:`SPLIT_FOLDERS`, perhaps with a number, gives its name in lower case. Nothing else is translated: ``val`` stays
+``val``.
 """
 
 from __future__ import annotations
 
+import re
+
 from beam_tfrecord.core.splits import SPLIT_FOLDERS
 
+_NUMBERED = re.compile(r"[_-]?\d+$")
 _ML_USE = {
     "TRAIN": "train",
     "TRAINING": "train",
@@ -33,5 +37,5 @@ def is_split_word(text: str) -> bool:
 
 
 def is_split_folder(name: str) -> bool:
-    """Whether a folder is called as those that hold one split."""
-    return name.lower() in SPLIT_FOLDERS
+    """Whether a folder is called as those that hold one split: ``train``, and ``train2017`` or ``test1``."""
+    return _NUMBERED.sub("", name.lower()) in SPLIT_FOLDERS

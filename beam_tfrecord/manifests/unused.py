@@ -86,7 +86,7 @@ def reason_unused(path: str, image_stems: Collection[str]) -> str:
     if junk_part(path) is not None:
         return JUNK
     name = name_of(path).lower()
-    if name.endswith(_LABEL_SUFFIXES) and any(stem in image_stems for stem in label_stems(path)):
+    if (name.endswith(_LABEL_SUFFIXES) or "." not in name) and any(stem in image_stems for stem in label_stems(path)):
         return LOOKS_LIKE_LABELS
     if _KNOWN.fullmatch(name) or (is_data_name(name) and _TELLING.search(name)):
         return LOOKS_LIKE_LABELS

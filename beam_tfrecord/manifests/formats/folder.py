@@ -28,6 +28,7 @@ from beam_tfrecord.manifests.mask_files import (
     is_mask_stem,
 )
 from beam_tfrecord.manifests.registry import FORMATS, has_suffix, head_if_any, read_head
+from beam_tfrecord.manifests.siblings import LABEL_FOLDERS
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import has_glob, name_of, with_slash, without_slash
@@ -163,7 +164,7 @@ class FolderFormat(ManifestFormat):
                     else:
                         told.use(FILES, AS_MASK)
                     continue
-                if not place.holds_rows and is_data_name(path):
+                if (not place.holds_rows and is_data_name(path)) or _is_label_name(path):
                     junk.add(path)
                     unused.append(path)
                     continue
@@ -193,6 +194,16 @@ def _paths_in(files: Files, uri: str) -> list[str]:
     return [path for path in paths if junk_part(path) is None]
 
 
+def _is_no_image(path: str) -> bool:
+    return is_data_name(path) or _is_label_name(path)
+
+
+def _is_label_name(path: str) -> bool:
+    """Whether a file without an ending lies in a folder of labels, as the annotations of Stanford Dogs do."""
+    *folders, name = path.split("/")
+    return "." not in name and any(folder.lower() in LABEL_FOLDERS for folder in folders)
+
+
 def _masks_in(files: Files, uri: str) -> Masks:
     return find_masks(_paths_in(files, uri))
 
@@ -202,7 +213,7 @@ def _counts_without(files: Files, uri: str, masks: Masks) -> dict[Folder, int]:
     counts: dict[Folder, int] = {}
     mask_paths = masks.paths
     for path in _paths_in(files, uri):
-        if path not in mask_paths and not is_data_name(path):
+        if path not in mask_paths and not _is_no_image(path):
             folder = tuple(path.split("/")[:-1])
             counts[folder] = counts.get(folder, 0) + 1
     return counts
@@ -212,7 +223,7 @@ def _data_stems(files: Files, uri: str) -> frozenset[str]:
     """What images may be called, without ending, whose labels the texts and the like below a folder hold."""
     start = len(with_slash(uri))
     paths = (info.uri[start:] for info in files.walk(uri))
-    texts = (path for path in paths if is_data_name(path) and junk_part(path) is None)
+    texts = (path for path in paths if _is_no_image(path) and junk_part(path) is None)
     return frozenset(stem for path in texts for stem in label_stems(path))
 
 
@@ -300,7 +311,7 @@ def _look(files: Files, uri: str) -> _Seen:
                 last, folder = above, tuple(above.split("/")[:-1])
                 here.clear()
                 is_of_masks = is_mask_place(folder)
-            if not is_data_name(path):
+            if not _is_no_image(path):
                 may_have_masks = may_have_masks or is_of_masks or is_mask_stem(path)
                 images[folder] = images.get(folder, 0) + 1
                 continue

@@ -12,6 +12,7 @@ from beam_tfrecord.core.account import Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ElementError, ManifestError
 from beam_tfrecord.manifests.base import Files, Item, Piece, Source
+from beam_tfrecord.manifests.endings import missing_ending, with_ending
 from beam_tfrecord.manifests.formats.several import join_sources
 from beam_tfrecord.manifests.registry import FORMATS, detect_format, has_suffix
 from beam_tfrecord.manifests.siblings import parent
@@ -116,17 +117,26 @@ def _try_manifest(
     found = f"manifest {path} in the folder {folder}"
     if any(scheme_of(image) or _is_there(files, source.base, image) for image in images):
         return dataclasses.replace(source, details={**source.details, "found": found})
+    ending = missing_ending(files, source.base, images)
+    if ending:
+        return with_ending(dataclasses.replace(source, details={**source.details, "found": found}), ending)
     if config.images is not None or not images:
         return None
     below_it = sorted(_with_those_above(image_folders), key=lambda below: (below.count("/"), below))[:_MOST_FOLDERS]
     bases = [files.join(folder, below) if below else folder for below in below_it]
     fitting = [base for base in bases if all(_is_there(files, base, image) for image in images)]
+    if not fitting:
+        endings = {base: ending for base in bases if (ending := missing_ending(files, base, images))}
+        fitting, ending = list(endings), next(iter(endings.values()), "")
     if len(fitting) != 1:
         return None
     (base,) = fitting
     source = manifest.describe(files, uri, split, dataclasses.replace(config, images=base))
     told = Decision("images", base, "the first images that the manifest names lie there")
-    return dataclasses.replace(source, details={**source.details, "found": found}, decisions=(told, *source.decisions))
+    source = dataclasses.replace(
+        source, details={**source.details, "found": found}, decisions=(told, *source.decisions)
+    )
+    return with_ending(source, ending) if ending else source
 
 
 def _image_of(item: Item) -> str:

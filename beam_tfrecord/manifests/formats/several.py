@@ -14,6 +14,7 @@ from beam_tfrecord.core.account import Decision, merge_accounts
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.endings import ENDING, named_file
 from beam_tfrecord.manifests.leftovers import Reads
 from beam_tfrecord.manifests.nesting import from_plain, stated_labels, to_plain
 from beam_tfrecord.manifests.registry import FORMATS
@@ -94,6 +95,7 @@ class _Placer:
 
     def _path(self, image: str) -> str:
         try:
-            return self._files.join(self._part.base, image).removeprefix(self._folder)
+            named = named_file(image, self._part.details.get(ENDING, ""))
+            return self._files.join(self._part.base, named).removeprefix(self._folder)
         except ValueError:  # it leads out of a bucket, which is told when it is read
             return image

@@ -23,14 +23,20 @@ from beam_tfrecord.manifests.text.box_columns import (
 )
 from beam_tfrecord.options.config import ManifestConfig
 
+# Names that are those of the images in many tables (Kaggle's), and of something else in others: images of a table that
+# declares its columns are never guessed from them.
+WEAK_NAMES = ("image_id", "imageid", "image_index", "img_id")
 # The usual names, the more telling first: of several columns that fit, the one whose name comes first here is taken.
 USUAL_NAMES: Mapping[str, tuple[str, ...]] = {
     "image": (
         *("image", "image_path", "image_uri", "image_file", "image_filename", "image_file_name", "image_name"),
         *("image_url", "img", "img_path", "img_file", "img_name", "filename", "file_name", "file_path", "filepath"),
-        *("path", "file", "uri", "url", "image_base64", "image_b64", "base64", "b64"),
+        *("path", "file", "uri", "url", "image_base64", "image_b64", "base64", "b64", *WEAK_NAMES),
     ),
-    "label": ("label", "labels", "class", "class_name", "category", "category_name", "target", "label_name"),
+    "label": (
+        *("label", "labels", "class", "class_name", "category", "category_name", "target", "label_name"),
+        *("finding_labels", "class_id", "classid", "category_id", "label_id"),
+    ),
     "split": ("split", "set", "subset", "ml_use", "dataset_split"),
 }
 _KNOWN = frozenset(name for names in USUAL_NAMES.values() for name in names)
@@ -123,7 +129,8 @@ def find_roles(header: Sequence[str], config: ManifestConfig, where: str, sample
     taken = {*found.values(), *(column for _, column in columns)}
     for part, names in USUAL_NAMES.items():
         if part not in found:
-            guess = next((by_name[name] for name in names if name in by_name and by_name[name] not in taken), None)
+            likely = [name for name in names if name in by_name and not (columns and name in WEAK_NAMES)]
+            guess = next((by_name[name] for name in likely if by_name[name] not in taken), None)
             found[part] = guess
             taken.add(guess)
     boxes = box_columns(header, config.box_format, config.box_units, taken - {None}, samples)
