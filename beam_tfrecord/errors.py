@@ -235,6 +235,10 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
             "What the input says can be read in another way as well.",
             "The message tells which way was taken, and what to do where it is the wrong one.",
         ),
+        "choice_unmatched": Explanation(
+            "An option that chooses rows or labels names something that no row has.",
+            "Correct the name; the nearest one is told. --strict refuses it.",
+        ),
         "images_not_named": Explanation(
             "Images lie among those that the manifest names, and no row names them.",
             "Add them to the manifest, or move them away.",

@@ -25,6 +25,7 @@ COMMON = frozenset(
 LONGEST_CHOICES = 60  # characters; more are told behind the text
 SECTION_TITLES = {
     "manifest": "what is read",
+    "choosing": "what of it is taken, in this order",
     "labels": "labels",
     "splits": "splits and order",
     "shards": "shards",

@@ -23,7 +23,10 @@ def plan_values(plan: DatasetPlan, job: Job) -> dict[str, Any]:
     """What --plan --json prints."""
     return {
         "rows": plan.survey.rows,
-        "rejected": plan.survey.rejected,
+        "rejected": plan.rejected,
+        "excluded": sum(plan.excluded.values()),
+        "excluded_by_option": dict(sorted(plan.excluded.items())),
+        "unmatched": [f"{found.origin}: {found.message}" for found in plan.unmatched],
         "ignored": plan.survey.ignored,
         "keys": plan.schema.preset,
         "labels": list(plan.schema.vocabulary.names),
@@ -43,8 +46,11 @@ def plan_lines(plan: DatasetPlan, job: Job) -> list[str]:
     survey = plan.survey
     lines = [line for told in plan.inputs for line in input_lines(told)]
     lines.append(
-        f"rows     {survey.rows:,}, of which {survey.rejected:,} cannot be used; {survey.ignored:,} files ignored"
+        f"rows     {survey.rows:,}, of which {plan.rejected:,} cannot be used; {survey.ignored:,} files ignored"
     )
+    if plan.excluded:
+        lines.append(f"excluded {plural(sum(plan.excluded.values()), 'row')}: {counted(plan.excluded)}")
+    lines += [f"warning  {found.origin}: {found.code}: {found.message}" for found in plan.unmatched]
     names = plan.schema.vocabulary.names
     more = f", ... ({len(names):,})" if len(names) > SHOWN_LABELS else ""
     lines.append(f"labels   {', '.join(names[:SHOWN_LABELS]) or 'none'}{more}")
@@ -62,7 +68,8 @@ def plan_lines(plan: DatasetPlan, job: Job) -> list[str]:
             f"note     {plural(survey.own_splits, 'row')} of {survey.rows:,} name a split, which {flags} as it is"
         )
     lines += [f"problem  {p.origin}: {p.code}: {p.message}" for p in survey.problems]
-    lines.append("nothing was written (--plan); images were not opened")
+    opened = "read only where --min_box needs their size" if job.config.choosing.min_box else "not opened"
+    lines.append(f"nothing was written (--plan); images were {opened}")
     return lines
 
 
@@ -89,6 +96,7 @@ def summary_values(summary: Summary, seconds: float) -> dict[str, Any]:
         "rows": summary.rows,
         "written": summary.written,
         "rejected": sum(summary.rejected.values()),
+        "excluded": sum(summary.excluded.values()),
         "shards": summary.shards,
         "seconds": round(seconds, 3),
         "published": summary.status == PUBLISHED,
@@ -96,6 +104,7 @@ def summary_values(summary: Summary, seconds: float) -> dict[str, Any]:
         "report": summary.report,
         "ignored": summary.ignored,
         "rejected_by_code": dict(summary.rejected),
+        "excluded_by_option": dict(summary.excluded),
         "warnings": dict(summary.warnings),
         "changed": dict(summary.changed),
         "splits": dict(summary.splits),
@@ -104,9 +113,10 @@ def summary_values(summary: Summary, seconds: float) -> dict[str, Any]:
 
 def summary_text(summary: Summary, seconds: float) -> str:
     """The last line for a person."""
+    excluded = sum(summary.excluded.values())
     return (
         f"{plural(summary.rows, 'row')}, {summary.written:,} written, {sum(summary.rejected.values()):,} rejected, "
-        f"{plural(summary.shards, 'shard')}, {seconds:.1f} s"
+        f"{f'{excluded:,} excluded, ' if excluded else ''}{plural(summary.shards, 'shard')}, {seconds:.1f} s"
     )
 
 
@@ -119,6 +129,8 @@ def summary_lines(summary: Summary, config: ConvertConfig) -> list[str]:
         further = sum(summary.rejected.values()) - len(summary.examples)
         if further > 0:
             lines.append(f"  ... and {further:,} more")
+    if summary.excluded:
+        lines.append(f"excluded: {counted(summary.excluded)}")
     if summary.warnings:
         lines.append(f"warnings: {counted(summary.warnings)}")
         lines += [f"  {line}" for line in summary.surprises]

@@ -93,6 +93,10 @@ class Seen:
     warnings: tuple[str, ...] = ()
     splits: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
+    rows: int = 0
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()
 
 
 def seen(inputs: Sequence[str], **options: Any) -> Seen:
@@ -108,7 +112,7 @@ def seen(inputs: Sequence[str], **options: Any) -> Seen:
     rows, rejects = [], []
     for source in job.sources:
         for piece in FORMATS[source.format].pieces(files_beside(storage, source), source):
-            for item in read_entries(piece, job.config, storage):
+            for item in read_entries(piece, job.config, storage, job.choice):
                 if isinstance(item, Entry):
                     rows.append((item.uri or "", _picture(item)))
                 elif isinstance(item, RejectedRow):
@@ -121,6 +125,10 @@ def seen(inputs: Sequence[str], **options: Any) -> Seen:
         tuple(told["inputs"]),
         tuple(sorted(surprise["code"] for one in told["inputs"] for surprise in one["surprises"])),
         {name: split["records"] for name, split in told["splits"].items()},
+        rows=told["rows"],
+        excluded=told["excluded_by_option"],
+        labels=tuple(told["labels"]),
+        unmatched=tuple(told["unmatched"]),
     )
 
 

@@ -142,6 +142,17 @@ class AnnotationKind(ABC, Generic[Value]):
         """The label names that the value uses, for the vocabulary."""
         return ()
 
+    def chosen(self, value: Value, name_of: Callable[[str], str | None]) -> Value:
+        """The value with other names of its labels; what has no name any more (None) is left out.
+
+        A kind that has labels needs it as soon as labels are chosen (``--map_labels`` and the like).
+        """
+        return value
+
+    def is_label(self, value: Value) -> bool:
+        """Whether a row that has nothing else counts as labelled (``--drop_unlabelled``)."""
+        return any(True for _ in self.labels(value)) or any(True for _ in self.masks(value))
+
     def absence(self) -> tuple[str, ...]:
         """What :attr:`Schema.kinds` must know when some pictures have nothing of this kind while others have."""
         return ()

@@ -7,8 +7,8 @@ See :mod:`~beam_tfrecord.annotations.objects` for the canonical field ``boxes``,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Placement, Schema
@@ -27,6 +27,24 @@ class Objects:
 
     objects: tuple[Object, ...]
     size: tuple[int, int] | None = None
+
+    def having(self, kept: Sequence[bool]) -> Objects:
+        """Those objects that are kept; messages go on to tell of them by the numbers that they had."""
+        if all(kept):
+            return self
+        numbered = (
+            item if item.origin else replace(item, origin=f"number {number} of {len(kept)}")
+            for number, item in enumerate(self.objects, start=1)
+        )
+        return replace(self, objects=tuple(item for item, is_kept in zip(numbered, kept, strict=True) if is_kept))
+
+    def named(self, names: Sequence[str]) -> Objects:
+        """The same objects under other names."""
+        objects = [
+            item if item.name == name else replace(item, name=name)
+            for item, name in zip(self.objects, names, strict=True)
+        ]
+        return replace(self, objects=tuple(objects))
 
     @property
     def areas(self) -> tuple[float, ...]:
@@ -63,6 +81,10 @@ class BoxesKind(AnnotationKind[Objects]):
 
     def labels(self, value: Objects) -> Iterable[str]:
         return [item.name for item in value.objects]
+
+    def chosen(self, value: Objects, name_of: Callable[[str], str | None]) -> Objects:
+        names = [name_of(item.name) for item in value.objects]
+        return value.having([name is not None for name in names]).named([name for name in names if name is not None])
 
     def place(self, value: Objects, placement: Placement) -> Objects:
         """Raises AnnotationError for a box, mask or keypoint that cannot be right, as ``--bad_boxes`` says."""

@@ -46,6 +46,9 @@ class CaptionsKind(AnnotationKind[Captions]):
                 raise AnnotationError("bad_annotation", f"a caption must be text: {shown(item)} {error}") from None
         return Captions(tuple(texts))
 
+    def is_label(self, value: Captions) -> bool:
+        return bool(value.texts)
+
     def features(self, value: Captions | None, schema: Schema) -> dict[str, Feature]:
         texts = value.texts if value is not None else ()
         return {schema.keys["captions"]: Feature("bytes", [text.encode("utf-8", "surrogateescape") for text in texts])}

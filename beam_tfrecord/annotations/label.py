@@ -66,6 +66,11 @@ class LabelKind(AnnotationKind[Label]):
     def labels(self, value: Label) -> Iterable[str]:
         return value.names
 
+    def chosen(self, value: Label, name_of: Callable[[str], str | None]) -> Label:
+        """A row with one label that is dropped is left without any name."""
+        names = dict.fromkeys(name for name in map(name_of, value.names) if name is not None)
+        return Label(tuple(names), value.is_list)
+
     def pack(self, value: Label) -> Any:
         return tuple(value)
 

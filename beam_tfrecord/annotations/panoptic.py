@@ -39,12 +39,16 @@ class Segment:
 @packed_quickly
 @dataclass(frozen=True, slots=True)
 class Panoptic:
-    """Where the PNG is and its segments. numbers: array (height, width) of segment numbers, once placed."""
+    """Where the PNG is and its segments. numbers: array (height, width) of segment numbers, once placed.
+
+    void: ids of segments that were chosen away: their pixels are void.
+    """
 
     uri: str
     segments: tuple[Segment, ...]
     member: Member | None = None
     numbers: Any = None
+    void: tuple[int, ...] = ()
 
 
 class PanopticKind(AnnotationKind[Panoptic]):
@@ -94,6 +98,19 @@ class PanopticKind(AnnotationKind[Panoptic]):
 
     def labels(self, value: Panoptic) -> Iterable[str]:
         return [segment.name for segment in value.segments]
+
+    def chosen(self, value: Panoptic, name_of: Callable[[str], str | None]) -> Panoptic:
+        """Pixels of a segment that is dropped become void."""
+        names = [name_of(segment.name) for segment in value.segments]
+        named = list(zip(value.segments, names, strict=True))
+        return replace(
+            value,
+            segments=tuple(replace(segment, name=name) for segment, name in named if name is not None),
+            void=(*value.void, *(segment.id for segment, name in named if name is None)),
+        )
+
+    def is_label(self, value: Panoptic) -> bool:
+        return bool(value.segments)
 
     def place(self, value: Panoptic, placement: Placement) -> Panoptic:
         """Raises AnnotationError (``bad_mask``), or what reading the file raises."""
@@ -171,7 +188,11 @@ def _segment_numbers(colours: Any, value: Panoptic) -> Any:
     else:
         ids = colours.astype(np.uint32)
     present, places = np.unique(ids, return_inverse=True)
-    number_of = {0: 0, **{segment.id: number for number, segment in enumerate(value.segments, start=1)}}
+    number_of = {
+        0: 0,
+        **dict.fromkeys(value.void, 0),
+        **{segment.id: number for number, segment in enumerate(value.segments, start=1)},
+    }
     unknown = [int(number) for number in present if int(number) not in number_of]
     if unknown:
         raise AnnotationError(

@@ -12,7 +12,8 @@ from typing import Any
 
 from beam_tfrecord.annotations import KINDS, kinds_for
 from beam_tfrecord.annotations.base import AnnotationKind
-from beam_tfrecord.core.elements import Entry, Finding, Frame, Member, RejectedRow, Row
+from beam_tfrecord.conversion.choosing.chooser import Chooser, Parsed, count_objects
+from beam_tfrecord.core.elements import ChosenAway, Entry, Finding, Frame, Member, RejectedRow, Row
 from beam_tfrecord.core.public_text import is_utf8
 from beam_tfrecord.errors import ElementError, RowError
 from beam_tfrecord.manifests.base import LISTED, Item, Source, Told
@@ -31,12 +32,14 @@ KEPT_NAMES = 1000  # sets of fields for which it is known what may be parsed
 class EntryParser:
     """Turns the rows of one source into entries.
 
-    join: places a path below a folder, as :meth:`beam_tfrecord.manifests.base.Files.join` does.
+    join: places a path below a folder, as :meth:`beam_tfrecord.manifests.base.Files.join` does. chooser: of the rows
+    that are taken; None takes all.
     """
 
     source: Source
     config: ConvertConfig
     join: Callable[[str, str], str]
+    chooser: Chooser | None = None
     _pattern: re.Pattern[str] | None = field(init=False, repr=False)
     _is_listed: bool = field(init=False, repr=False)
     _ending: str = field(init=False, repr=False)
@@ -49,21 +52,63 @@ class EntryParser:
         object.__setattr__(self, "_is_listed", bool(details.get(LISTED)))
         object.__setattr__(self, "_ending", details.get(ENDING, ""))
 
-    def parse(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Told]:
-        """Entries and rejects for the items of a source; nothing is left out."""
-        if self.config.manifest.sequence_column:
-            yield from self._sequences(items)
+    def parse(self, items: Iterable[Item]) -> Iterator[Parsed]:
+        """Entries and rejects for the items of a source, and what was chosen away; nothing is left out."""
+        parsed = self._sequences(items) if self.config.manifest.sequence_column else self._one_by_one(items)
+        if self.chooser is None:
+            yield from parsed
             return
-        for item in items:
-            yield self.entry_or_reject(item) if isinstance(item, Row) else item
+        yield from self.chooser.choose_all(parsed)
+        yield self.chooser.notes()
 
-    def entry_or_reject(self, row: Row) -> Entry | RejectedRow:
-        """The entry of a row, or the reject that says why there is none."""
+    def _one_by_one(self, items: Iterable[Item]) -> Iterator[Parsed]:
+        for item in items:
+            yield self.entry_or_reject(item) if isinstance(item, Row) else self._parsed(item)
+
+    def _parsed(self, item: RejectedRow | Told) -> RejectedRow | ChosenAway | Told:
+        if isinstance(item, RejectedRow) and self.chooser is not None and self.chooser.is_excluded(item):
+            uri = item.finding.uri
+            return ChosenAway({"exclude": 1}, item.source_rows, 0, (uri,) if uri else ())
+        return item
+
+    def entry_or_reject(self, row: Row) -> Entry | RejectedRow | ChosenAway:
+        """The entry of a row, the reject that says why there is none, or the count of a row that is chosen away."""
         try:
+            if self.chooser is not None and self.chooser.looks_at_rows:
+                away = self._chosen_away(row, self.chooser)
+                if away is not None:
+                    return away
             return self.entry(row)
         except ElementError as error:
             uri = str(row.fields.get("image") or "")[:_LONGEST_PATH]
             return RejectedRow(Finding(row.origin, uri, STAGE, error.code, error.message), row.source_rows)
+
+    def _chosen_away(self, row: Row, chooser: Chooser) -> ChosenAway | None:
+        """The count of a row that is chosen away by what its manifest tells. Raises RowError."""
+        pictures = row.fields.get("frames", (row.fields,))
+        names = [str(row.fields.get("id") or ""), str(row.fields.get("sequence") or "")]
+        uris = []
+        for fields in pictures:
+            try:
+                uri, filename = self._place_of_image(fields)
+            except ElementError:  # told when the row is parsed, if it is taken
+                uri, filename = None, ""
+            uris.append(uri or "")
+            names += [filename, str(fields.get("image") or ""), uri or ""]
+        if not any(names):
+            names = [f"row-{content_digest(row.fields)}"]
+        fields = {**pictures[0], **row.fields} if pictures else row.fields
+        if self.source.split is not None:
+            fields = {**fields, "split": self.source.split}
+        if self._pattern is not None:
+            found = self._pattern.search(names[2])
+            fields = {**fields, "label": found["label"] if found else None}
+        reason = chooser.reason_against(row.origin, names, fields)
+        if not reason:
+            return None
+        boxes = [fields.get("boxes") for fields in pictures]
+        objects = sum(len(own) for own in boxes if isinstance(own, list | tuple))
+        return ChosenAway({reason: 1}, row.source_rows, objects, tuple(filter(None, uris)))
 
     def entry(self, row: Row) -> Entry:
         """The entry of a row. Raises ElementError."""
@@ -184,14 +229,16 @@ class EntryParser:
     # -----------------------------------------------------------------------------------------------------------------
     # Sequences. The rows of a sequence may stand anywhere in the source, so it is gathered whole; entries are small.
 
-    def _sequences(self, items: Iterable[Item]) -> Iterator[Entry | RejectedRow | Told]:
-        gathered: dict[str, list[tuple[str, Entry | RejectedRow]]] = {}
+    def _sequences(self, items: Iterable[Item]) -> Iterator[Parsed]:
+        gathered: dict[str, list[tuple[str, Entry | RejectedRow | ChosenAway]]] = {}
         for item in items:
-            if isinstance(item, RejectedRow) and item.sequence:
-                gathered.setdefault(item.sequence, []).append(("", item))
-                continue
             if not isinstance(item, Row):
-                yield item
+                made = self._parsed(item)
+                if isinstance(item, RejectedRow) and item.sequence:
+                    assert isinstance(made, RejectedRow | ChosenAway)
+                    gathered.setdefault(item.sequence, []).append(("", made))
+                else:
+                    yield made
                 continue
             name = str(item.fields.get("sequence") or "")
             if not name:
@@ -205,16 +252,29 @@ class EntryParser:
             yield sequence_entry(name, members, has_order)
 
 
-def sequence_entry(name: str, members: list[tuple[str, Entry | RejectedRow]], has_order: bool) -> Entry | RejectedRow:
+def sequence_entry(
+    name: str, members: list[tuple[str, Entry | RejectedRow | ChosenAway]], has_order: bool
+) -> Entry | RejectedRow | ChosenAway:
     """One entry for the rows of a sequence, ordered by their order cells (numbers before texts).
 
-    A sequence with a row that is no entry, or whose rows disagree about split or group, is a reject that names the row.
+    A sequence with a row that is no entry, or whose rows disagree about split or group, is a reject that names the row;
+    one with a row that is chosen away is chosen away as a whole.
     """
     if has_order:
         members = sorted(members, key=lambda member: _order_key(member[0]))
     source_rows = sum(entry.source_rows for _, entry in members)
+    away = [member for _, member in members if isinstance(member, ChosenAway)]
+    if away:
+        kept = [member for _, member in members if isinstance(member, Entry)]
+        return ChosenAway(
+            away[0].reasons,
+            source_rows,
+            sum(member.objects for member in away) + sum(map(count_objects, kept)),
+            (*(uri for member in away for uri in member.uris), *(member.uri for member in kept if member.uri)),
+        )
     entries = []
     for _, entry in members:
+        assert not isinstance(entry, ChosenAway)
         if isinstance(entry, RejectedRow):
             finding = replace(entry.finding, message=f"sequence {name!r}: {entry.finding.message}")
             return RejectedRow(finding, source_rows)

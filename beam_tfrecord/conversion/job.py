@@ -7,38 +7,39 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from beam_tfrecord.conversion.entries import EntryParser
+from beam_tfrecord.conversion.choosing.choice import NO_CHOICE, Choice, load_choice
+from beam_tfrecord.conversion.planning.block_reading import pack_entries, read_entries
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan, plan_dataset
 from beam_tfrecord.conversion.planning.mask_depth import deep_kinds
-from beam_tfrecord.conversion.planning.survey import BlockBuilder, Survey, merge_surveys
+from beam_tfrecord.conversion.planning.survey import Survey, merge_surveys
 from beam_tfrecord.conversion.writing.array_record_files import check_array_record
 from beam_tfrecord.conversion.writing.staging import read_publication, staging_folder
-from beam_tfrecord.core.elements import Entry, RejectedRow
 from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
 from beam_tfrecord.datasets.metadata.labels import name_of_line
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.manifests import FORMATS, describe_inputs, describe_rows, missing
+from beam_tfrecord.manifests import describe_inputs, describe_rows, missing
 from beam_tfrecord.manifests.base import Piece, Source
 from beam_tfrecord.manifests.inputs import check_id_column
 from beam_tfrecord.manifests.label_map import read_label_map
-from beam_tfrecord.manifests.own_outputs import files_beside
 from beam_tfrecord.manifests.text.lines import decode_text, split_lines
 from beam_tfrecord.options.config import ConvertConfig, OutputConfig
 from beam_tfrecord.storage import Storage, name_of
 from beam_tfrecord.storage.lease import Lease, LeaseKey, check_free, give_back, hold, take_for_job
 from beam_tfrecord.tfrecord import parse_shard_name
 
-SURVEY_ITEMS = 20_000
-
 
 @dataclass(frozen=True)
 class Job:
-    """A conversion that has been looked at and may start. lease: that of the output folder, once it is taken."""
+    """A conversion that has been looked at and may start.
+
+    choice: what is taken of the rows. lease: that of the output folder, once it is taken.
+    """
 
     config: ConvertConfig
     sources: tuple[Source, ...]
     fixed_labels: tuple[str, ...] | None
     lease: LeaseKey | None = None
+    choice: Choice = NO_CHOICE
 
     def confirm(self, storage: Storage) -> None:
         """Raise StorageError when the output folder is another run's by now: nothing may be published then."""
@@ -60,7 +61,12 @@ def prepare_job(config: ConvertConfig, storage: Storage, rows: Sequence[Mapping[
     else:
         sources = describe_inputs(storage, config.manifest, config.output.output)
     fixed = read_labels(config, storage)
-    return Job(_with_told_ids(config, fixed), sources, fixed.names if fixed is not None else None)
+    return Job(
+        _with_told_ids(config, fixed),
+        sources,
+        fixed.names if fixed is not None else None,
+        choice=load_choice(config, storage),
+    )
 
 
 def _without_slash(uri: str) -> str:
@@ -206,19 +212,9 @@ def survey_sources(job: Job, storage: Storage) -> Survey:
 
 def _surveys(job: Job, storage: Storage) -> Iterator[Survey]:
     for number, source in enumerate(job.sources):
-        manifest = FORMATS[source.format]
-        builder = BlockBuilder(job.config.splits, number, has_census=bool(source.census))
-        for item in EntryParser(source, job.config, storage.join).parse(
-            manifest.rows(files_beside(storage, source), Piece(source), job.config.manifest)
-        ):
-            if not isinstance(item, (Entry, RejectedRow)):
-                builder.tell(item)
-                continue
-            builder.add(item)
-            if len(builder.items) >= SURVEY_ITEMS:
-                yield builder.survey()
-                builder.reset()
-        yield builder.survey()
+        entries = read_entries(Piece(source), job.config, storage, job.choice)
+        for block in pack_entries(entries, number, job.config, has_census=bool(source.census), keeps_items=False):
+            yield block.survey
 
 
 def plan_job(job: Job, storage: Storage) -> DatasetPlan:
@@ -231,4 +227,5 @@ def plan_job(job: Job, storage: Storage) -> DatasetPlan:
         storage.sizes_as_named,
         lambda masks: deep_kinds(masks, storage),
         storage.walk,
+        job.choice,
     )

@@ -154,20 +154,40 @@ class RejectedRow:
     sequence: str | None = None
 
 
+@packed_quickly
+@dataclass(frozen=True, slots=True)
+class ChosenAway:
+    """Rows, and objects of rows that are kept, which an option chose away: counted in place of being carried along.
+
+    reasons: rows by the option. source_rows: lines of the manifests that they were made of. objects: all of them. uris:
+    of the images of the rows, where it matters that somebody names them.
+    """
+
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    source_rows: int = 0
+    objects: int = 0
+    uris: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        return sum(self.reasons.values())
+
+
 @dataclass(frozen=True, slots=True)
 class ShardInfo:
     """What one written shard holds. Everything that the metadata needs, so that nothing is read back.
 
     path: uri of the staged shard ('' when no record was written). num_bytes: size of the file. payload_bytes: sum of
     the serialized lengths, without framing. crc32c: of the file's bytes, eight hex digits. fingerprint: of everything
-    that decides the bytes, for ``--resume``. num_rows: records and rejects together; source_rows: lines of the
+    that decides the bytes, for ``--resume``. num_rows: records, rejects and rows chosen away; source_rows: lines of the
     manifests they were made of. bytes_read: of images. rejected, warnings, changed: counts by code or reason. classes:
     uses of each label. formats: records by ``format/channels/dtype``. rows_by_input: rows by the number of the input.
     statistics: of the records, as :mod:`beam_tfrecord.conversion.writing.statistics` takes them. exceptions: records by
     what is stored otherwise than the schema says (see
-    :meth:`beam_tfrecord.annotations.base.AnnotationKind.exceptions`). objects: how many were ``stored``, ``dropped``
-    and ``rejected`` with their row. spellings: files that are there under another name than the one asked for, by the
-    number of the input and how the names differ. owner: what the names of its staged files have in them.
+    :meth:`beam_tfrecord.annotations.base.AnnotationKind.exceptions`). objects: how many were ``stored``, ``dropped``,
+    ``rejected`` with their row and ``excluded``. excluded: rows that were chosen away, by option. spellings: files that
+    are there under another name than the one asked for, by the number of the input and how the names differ. owner:
+    what the names of its staged files have in them.
     """
 
     split: str
@@ -182,6 +202,7 @@ class ShardInfo:
     source_rows: int = 0
     bytes_read: int = 0
     rejected: Mapping[str, int] = field(default_factory=dict)
+    excluded: Mapping[str, int] = field(default_factory=dict)
     warnings: Mapping[str, int] = field(default_factory=dict)
     changed: Mapping[str, int] = field(default_factory=dict)
     classes: Mapping[str, int] = field(default_factory=dict)

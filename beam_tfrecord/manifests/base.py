@@ -18,7 +18,7 @@ the file calls them. All values stay text unless the format itself is typed:
 ``mask``      uri of a semantic mask, joined to its folder; ``instance_mask`` of an instance mask; ``panoptic`` a dict
 ``mask_member``, ``instance_mask_member``   their Members, when they lie in an archive
 ``captions``  list of texts
-``columns``   mapping of further columns (raw values), for --columns
+``columns``   mapping of further columns (raw values), for --columns; ``asked`` of those that --where looks at
 ``frames``    list of such mappings, one per picture, of a row that is a whole sequence
 ``rank``      place among the records of the split, 0 to 2**64 - 1, when the manifest fixes it
 ``listed``    True where the label is the name of a folder, blanks and all

@@ -85,6 +85,7 @@ def account_of_columns(header: Sequence[str], roles: Roles) -> Account:
     told.find(COLUMNS, len(header))
     parts = {column: part for part in PARTS if (column := getattr(roles, part)) is not None}
     declared = {column for _, column in roles.columns}
+    asked = {column for _, column in roles.asked}
     boxes = roles.boxes.names if roles.boxes is not None else ()
     for column in header:
         if column in parts:
@@ -93,6 +94,8 @@ def account_of_columns(header: Sequence[str], roles: Roles) -> Account:
             told.use(COLUMNS, "column")
         elif column == roles.captions:
             told.use(COLUMNS, "captions")
+        elif column in asked:
+            told.use(COLUMNS, "condition of --where")
         elif column in boxes:
             told.use(COLUMNS, "boxes")
         elif roles.boxes is not None and normal(column) in SIZE_COLUMNS:

@@ -11,15 +11,15 @@ from beam_tfrecord.manifests.grouping import Groups
 from beam_tfrecord.manifests.text.row_fields import rejected
 
 _LISTS = ("boxes", "label")  # lists that the lines of one image add to; everything else must be the same in all of them
-_DECIDING = ("split", "group")
+_DECIDING = ("split", "group", "asked")
 
 
 def gather_by_image(items: Iterable[Item]) -> Iterator[Item]:
     """One row per image, in the order in which the images come first; rejects and the like pass through at once.
 
     ``boxes`` are put together in the order of the lines, and so are labels when they are lists. The origin is that of
-    the first line, ``source_rows`` the number of lines. Lines that disagree about the split or the group of their image
-    are rejected together; another disagreement is noted and the first line wins.
+    the first line, ``source_rows`` the number of lines. Lines that disagree about the split or the group of their
+    image, or about what --where asks for, are rejected together; another disagreement is noted and the first line wins.
     """
     with Groups() as groups:
         for item in items:
@@ -49,7 +49,8 @@ def merge_rows(rows: Sequence[Row]) -> Row | RejectedRow:
                 continue
             elif fields[name] != value:
                 if name in _DECIDING:
-                    message = f"{row.origin} gives the image the {name} {value!r}, {first.origin} gave {fields[name]!r}"
+                    what = "cells (of --where)" if name == "asked" else name
+                    message = f"{row.origin} gives the image the {what} {value!r}, {first.origin} gave {fields[name]!r}"
                     return rejected(row.origin, "bad_row", message, str(fields["image"]), count)
                 notes.append(_disagreement(name, value, fields[name], row.origin))
     if notes:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from beam_tfrecord.core.account import Decision
-from beam_tfrecord.errors import ConfigError
+from beam_tfrecord.errors import ConfigError, nearest
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.endings import complete_names
 from beam_tfrecord.manifests.filenames import is_archive_name, is_data_name, is_image_name, is_record_name, junk_part
@@ -28,6 +28,7 @@ from beam_tfrecord.manifests.own_outputs import (
     without_outputs,
 )
 from beam_tfrecord.manifests.registry import FORMATS, detect_format
+from beam_tfrecord.manifests.text.roles import ASKED_FIELDS
 from beam_tfrecord.manifests.text.uri_text import (
     WEB_SCHEMES,
     folder_of,
@@ -43,6 +44,7 @@ from beam_tfrecord.options.places import check_place
 from beam_tfrecord.options.values import InputSpec, check_split_name
 
 RECORDS = "tfrecord"  # the format
+_WITH_KEYS = (RECORDS, "webdataset", "extracted")  # whose rows have what they have, each for itself
 _WITHOUT_COLUMNS = ("folder", "glob", "voc", "yolo")
 
 
@@ -112,6 +114,7 @@ def _describe(files: Files, place: Place, spec: InputSpec, config: ManifestConfi
     if place.left_out:
         source = left_out_of(source, files, place.left_out)
     check_id_column(source, config)
+    check_where(source, config)
     return source
 
 
@@ -142,6 +145,23 @@ def check_id_column(source: Source, config: ManifestConfig) -> None:
         raise ConfigError(
             f"--id_column {config.id_column}: {source.uri} (format {name}) has no columns; the id of a record is the "
             "path of its image there: leave --id_column out"
+        )
+
+
+def check_where(source: Source, config: ManifestConfig) -> None:
+    """Raise ConfigError where --where looks at a column and the rows have none of their own."""
+    inner = source.details.get("inner")  # of an archive
+    name, details = (
+        (inner["format"], inner["details"]) if isinstance(inner, Mapping) else (source.format, source.details)
+    )
+    is_ours = type(FORMATS[name]).__module__.startswith("beam_tfrecord.")
+    if "roles" in details or "parts" in details or name in _WITH_KEYS or not is_ours:
+        return
+    unknown = next((column for column in config.asked_columns if column not in ASKED_FIELDS), None)
+    if unknown is not None:
+        raise ConfigError(
+            f"--where {unknown}: {source.uri} (format {name}) has no columns; one can ask for "
+            f"{', '.join(ASKED_FIELDS)}{nearest(unknown, ASKED_FIELDS)}"
         )
 
 

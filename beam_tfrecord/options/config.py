@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from beam_tfrecord.errors import ConfigError, nearest
+from beam_tfrecord.options.choosing import ChoosingConfig
 from beam_tfrecord.options.declaring import ConfigSection, option
 from beam_tfrecord.options.places import parse_place, parse_target
 from beam_tfrecord.options.plugins import load_plugins, parse_modules
@@ -157,6 +158,7 @@ class ManifestConfig(ConfigSection):
         parse=parse_flag,
         decides_bytes=False,
     )
+    asked_columns: tuple[str, ...] = ()  # no option: the columns that --where looks at
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Where the config of a conversion arrives in another process, the plugins are imported there."""
@@ -212,12 +214,8 @@ class SplitConfig(ConfigSection):
         parse=parse_ratios,
         metavar="NAME=SHARE,...",
     )
-    stratify: bool = option(False, "keep the shares of --splits in each class", parse=parse_flag)
+    stratify: bool = option(False, "keep the shares of --splits and of --limit in each class", parse=parse_flag)
     seed: int = option(0, "decides split, shard and order of every id", parse=parse_count, metavar="N")
-
-    def check(self) -> None:
-        if self.stratify and not self.splits:
-            raise ConfigError("--stratify keeps the shares of --splits: give --splits as well")
 
 
 @dataclass(frozen=True)
@@ -380,6 +378,7 @@ class OutputConfig(ConfigSection):
 
 SECTIONS: Mapping[str, type[ConfigSection]] = {
     "manifest": ManifestConfig,
+    "choosing": ChoosingConfig,
     "labels": LabelConfig,
     "splits": SplitConfig,
     "shards": ShardConfig,
@@ -404,8 +403,14 @@ class ConvertConfig:
     insight: InsightConfig = dataclasses.field(default_factory=InsightConfig)
     features: FeatureConfig = dataclasses.field(default_factory=FeatureConfig)
     run: RunConfig = dataclasses.field(default_factory=RunConfig)
+    choosing: ChoosingConfig = dataclasses.field(default_factory=ChoosingConfig)
 
     def __post_init__(self) -> None:
+        if self.splits.stratify and not self.splits.splits and self.choosing.limit is None:
+            raise ConfigError("--stratify keeps the shares of --splits, or of --limit: give one of them as well")
+        asked = self.choosing.asked_columns
+        if self.manifest.asked_columns != asked:
+            object.__setattr__(self, "manifest", dataclasses.replace(self.manifest, asked_columns=asked))
         if self.splits.stratify and self.manifest.group_column:
             raise ConfigError(
                 "--stratify places each class by itself and --group_column keeps rows of several classes together: "

@@ -75,7 +75,7 @@ def _parsed(field: dataclasses.Field[Any], value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return str(value) if hasattr(value, "_fields") else [_plain(item) for item in value]
     if isinstance(value, ConfigSection):
         return value.to_json()
     return dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value

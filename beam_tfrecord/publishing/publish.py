@@ -70,14 +70,14 @@ def publish_dataset(
     rejects = read_findings(infos, "rejects", config.output.output, storage)
     warnings = read_findings(infos, "warnings", config.output.output, storage)
     copies = find_copies(infos, config.output.output, storage)
-    surprises = [surprise for told in plan.inputs for surprise in told.surprises]
+    surprises = [*(surprise for told in plan.inputs for surprise in told.surprises), *plan.unmatched]
     insights = Insights()
     if config.insight.insight != "off":
         file_of = {shard.staged.path: shard.file for shard in shards}
         insights = find_insights(infos, config.output.output, storage, lambda info: file_of.get(info.path, ""))
     warnings = sorted([*warnings, *copies, *surprises, *insights.findings], key=finding_key)
     status = decide(
-        rows=sum(info.num_rows for info in infos),
+        rows=plan.rows_left,
         rejected=len(rejects),
         written=sum(info.num_records for info in infos),
         limit=config.output.max_rejects,
@@ -108,11 +108,12 @@ def keep_files(files: Mapping[str, bytes], staging: str, storage: Storage) -> No
 
 
 def check_conservation(infos: Sequence[ShardInfo], files: Sequence[StagedFile], plan: DatasetPlan) -> None:
-    """rows read == records written + rejects, for every input and in total; and every record lies in a file."""
+    """rows read == records written + rejects + rows chosen away, for every input and in total; and every record lies in
+    a file."""
     found: Counter[int] = Counter()
     for info in infos:
         found.update(info.rows_by_input)
-        if info.num_records + sum(info.rejected.values()) != info.num_rows:
+        if info.num_records + sum(info.rejected.values()) + sum(info.excluded.values()) != info.num_rows:
             raise ConservationError(f"shard {info.split}-{info.index}: {info}")
     in_files = sum(file.num_records for file in files)
     encoded = sum(info.num_records for info in infos)
@@ -128,7 +129,7 @@ def check_conservation(infos: Sequence[ShardInfo], files: Sequence[StagedFile], 
 
 
 def decide(rows: int, rejected: int, written: int, limit: int | float) -> str:
-    """Whether the dataset may be published."""
+    """Whether the dataset may be published. rows: those that were not chosen away."""
     if written == 0:
         return EMPTY
     allowed = limit * rows if isinstance(limit, float) else limit
@@ -186,6 +187,8 @@ def describe(
         source_rows=sum(info.source_rows for info in infos),
         ignored=plan.survey.ignored,
         rejected=_added_up(infos, "rejected"),
+        excluded=_added_up(infos, "excluded"),
+        unmatched=[f"{found.origin}: {found.message}" for found in plan.unmatched],
         objects={"found": plan.survey.objects, **_added_up(infos, "objects")} if plan.survey.objects else {},
         changed=_added_up(infos, "changed"),
         warnings=dict(sorted(Counter(warning.code for warning in warnings).items())),

@@ -21,7 +21,8 @@ class Summary:
     """How a conversion ended: what the command line tells at the end.
 
     status: ``published``; ``withheld`` (more rejects than --max_rejects); ``empty`` (no record was written). report:
-    uri of the page about it, '' when there is none. surprises: a line for each thing that is surprising about an input.
+    uri of the page about it, '' when there is none. excluded: rows that were chosen away, by option. surprises: a line
+    for each thing that is surprising about an input, and for each option of choosing that matched nothing.
     """
 
     status: str
@@ -30,6 +31,7 @@ class Summary:
     written: int
     ignored: int
     rejected: Mapping[str, int]
+    excluded: Mapping[str, int]
     warnings: Mapping[str, int]
     changed: Mapping[str, int]
     splits: Mapping[str, int]
@@ -59,6 +61,7 @@ def read_summary(output: str, storage: Storage) -> Summary:
 def summary_from(conversion: Mapping[str, Any], output: str, examples: tuple[Finding, ...], report: str) -> Summary:
     """The summary that a conversion.json tells."""
     splits = conversion["splits"]
+    excluded = conversion.get("excluded", {})
     return Summary(
         status=conversion["status"],
         output=output,
@@ -66,6 +69,7 @@ def summary_from(conversion: Mapping[str, Any], output: str, examples: tuple[Fin
         written=conversion["written"],
         ignored=conversion["ignored"],
         rejected=conversion["rejected"]["by_code"],
+        excluded=excluded.get("by_option", {}),
         warnings=conversion["warnings"],
         changed=conversion["changed"],
         splits={name: split["records"] for name, split in splits.items()},
@@ -73,9 +77,12 @@ def summary_from(conversion: Mapping[str, Any], output: str, examples: tuple[Fin
         classes=len(conversion["labels"]),
         examples=examples,
         report=report,
-        surprises=tuple(
-            f"{told['uri']}: {found['code']}: {found['message']}"
-            for told in conversion.get("inputs", ())
-            for found in told["surprises"]
+        surprises=(
+            *(
+                f"{told['uri']}: {found['code']}: {found['message']}"
+                for told in conversion.get("inputs", ())
+                for found in told["surprises"]
+            ),
+            *excluded.get("unmatched", ()),
         ),
     )

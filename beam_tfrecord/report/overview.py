@@ -90,6 +90,10 @@ def tiles(dataset: Dataset, balance: ClassBalance) -> list[Tile]:
         rows = conversion["rows"]
         rejected = conversion["rejected"]["total"]
         found.append(Tile("Rejected", f"{rejected:,}", _of_rows(rejected, rows), "bad" if rejected else "good"))
+        by_option = excluded_by_option(conversion)
+        if by_option:
+            told = ", ".join(f"{clean(name)} {count:,}" for name, count in sorted(by_option.items()))
+            found.append(Tile("Excluded", f"{sum(by_option.values()):,}", told))
         warnings = conversion["warnings"]
         kinds = f"of {plural(len(warnings), 'kind')}" if warnings else ""
         found.append(Tile("Warnings", f"{sum(warnings.values()):,}", kinds, "warn" if warnings else "good"))
@@ -100,11 +104,18 @@ def _of_rows(count: int, rows: int) -> str:
     return f"{percent(count / rows)} of {plural(rows, 'row')}" if rows else ""
 
 
+def excluded_by_option(conversion: Mapping[str, Any]) -> dict[str, int]:
+    """Rows that were chosen away, by the option; none in datasets of earlier versions."""
+    return {name: int(count) for name, count in conversion.get("excluded", {}).get("by_option", {}).items()}
+
+
 def row_bar(conversion: Mapping[str, Any]) -> Markup:
-    """What became of the rows as one bar."""
+    """What became of the rows as one bar; what is left of it was chosen away."""
     rows, written, rejected = conversion["rows"], conversion["written"], conversion["rejected"]["total"]
+    excluded = sum(excluded_by_option(conversion).values())
     parts = [Part(written, "good", f"{written:,} written"), Part(rejected, "bad", f"{rejected:,} rejected")]
-    return stacked_bar(parts, rows, f"{rows:,} rows: {written:,} written, {rejected:,} rejected")
+    told = f", {excluded:,} excluded" if excluded else ""
+    return stacked_bar(parts, rows, f"{rows:,} rows: {written:,} written, {rejected:,} rejected{told}")
 
 
 def input_rows(conversion: Mapping[str, Any]) -> list[InputRow]:
@@ -171,6 +182,7 @@ def notices(dataset: Dataset, balance: ClassBalance, *, has_pictures: bool = Tru
     found = [
         *_status(conversion),
         *_about_rejects(conversion),
+        *_about_unmatched(conversion),
         *_about_leaks(conversion),
         *_about_classes(balance),
         *_about_warnings(conversion),
@@ -225,11 +237,21 @@ def _about_rejects(conversion: Mapping[str, Any]) -> Iterator[Notice]:
         total = sum(by_code.values())
         told = "all" if most == total else "most" if 2 * most > total else f"{most:,}"
         yield Notice(
-            f"{plural(total, 'row')} ({percent(total / conversion['rows'])}) could not be converted, "
+            f"{plural(total, 'row')} ({percent(total / _rows_left(conversion))}) could not be converted, "
             f"{told} of them because of {clean(code)}.",
             "rejects",
             "bad",
         )
+
+
+def _rows_left(conversion: Mapping[str, Any]) -> int:
+    rows: int = conversion["rows"] - sum(excluded_by_option(conversion).values())
+    return rows
+
+
+def _about_unmatched(conversion: Mapping[str, Any]) -> Iterator[Notice]:
+    for told in conversion.get("excluded", {}).get("unmatched", ()):
+        yield Notice(f"{clean(told)}.", style="warn")
 
 
 def _about_leaks(conversion: Mapping[str, Any]) -> Iterator[Notice]:

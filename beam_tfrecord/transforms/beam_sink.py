@@ -131,7 +131,7 @@ class ConvertWithBeamSink(beam.PTransform):
         plan = plan_job(job, storage)
         made = (
             root
-            | "ReadManifests" >> ReadBlocks(config, job.sources, storage)
+            | "ReadManifests" >> ReadBlocks(config, job.sources, storage, job.choice)
             | "PlaceEntries" >> PlaceEntries(config, root | "Plan" >> beam.Create([plan], reshuffle=False))
             | "GroupByShard" >> beam.GroupByKey()
             | "EncodeShard" >> beam.ParDo(_EncodeShard(job, plan, storage))

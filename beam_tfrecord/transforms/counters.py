@@ -56,6 +56,8 @@ def count_shard(info: ShardInfo, times: WorkTimes | None = None) -> None:
     count("bytes_written", info.num_bytes)
     for code, amount in info.rejected.items():
         count(f"rejected_{code}", amount)
+    for option, amount in info.excluded.items():
+        count(f"excluded_{option}", amount)
     for name, milliseconds in times.milliseconds().items() if times is not None else ():
         Metrics.distribution(NAMESPACE, f"{name}_ms").update(milliseconds)
     Metrics.distribution(NAMESPACE, "shard_bytes").update(info.num_bytes)

@@ -66,8 +66,8 @@ class ConvertDataset(beam.PTransform):
         job, storage = self._job, self._storage
         if job.config.output.writer == "beam":
             return root | "ConvertWithBeamSink" >> ConvertWithBeamSink(job, storage)
-        blocks = root | "ReadManifests" >> ReadBlocks(job.config, job.sources, storage)
-        plan = blocks | "PlanDataset" >> PlanDataset(job.config, job.sources, job.fixed_labels, storage)
+        blocks = root | "ReadManifests" >> ReadBlocks(job.config, job.sources, storage, job.choice)
+        plan = blocks | "PlanDataset" >> PlanDataset(job.config, job.sources, job.fixed_labels, storage, job.choice)
         return (
             blocks
             | "PlaceEntries" >> PlaceEntries(job.config, plan)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import apache_beam as beam
 
+from beam_tfrecord.conversion.choosing.choice import NO_CHOICE, Choice
 from beam_tfrecord.conversion.planning.block_reading import Block
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan, plan_dataset
 from beam_tfrecord.conversion.planning.mask_depth import deep_kinds
@@ -47,8 +48,14 @@ class CombineSurveys(beam.CombineFn):
 
 class _Plan(beam.DoFn):
     def __init__(
-        self, config: ConvertConfig, sources: tuple[Source, ...], fixed_labels: tuple[str, ...] | None, storage: Storage
+        self,
+        config: ConvertConfig,
+        sources: tuple[Source, ...],
+        fixed_labels: tuple[str, ...] | None,
+        storage: Storage,
+        choice: Choice,
     ) -> None:
+        self._choice = choice
         self._config = config
         self._sources = sources
         self._fixed_labels = fixed_labels
@@ -65,6 +72,7 @@ class _Plan(beam.DoFn):
             storage.sizes_as_named,
             lambda masks: deep_kinds(masks, storage),
             storage.walk,
+            self._choice,
         )
         self._retries.tell()
 
@@ -78,15 +86,17 @@ class PlanDataset(beam.PTransform):
         sources: Sequence[Source],
         fixed_labels: tuple[str, ...] | None,
         storage: Storage,
+        choice: Choice = NO_CHOICE,
     ) -> None:
         super().__init__()
+        self._choice = choice
         self._config = config
         self._sources = tuple(sources)
         self._fixed_labels = fixed_labels
         self._storage = storage
 
     def expand(self, blocks: beam.PCollection[Block]) -> beam.PCollection[DatasetPlan]:
-        plan = _Plan(self._config, self._sources, self._fixed_labels, self._storage)
+        plan = _Plan(self._config, self._sources, self._fixed_labels, self._storage, self._choice)
         return (
             blocks
             | "TakeSurveys" >> beam.Map(lambda block: block.survey).with_output_types(Survey)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import apache_beam as beam
 
+from beam_tfrecord.conversion.choosing.choice import NO_CHOICE, Choice, load_choice
 from beam_tfrecord.conversion.planning.block_reading import Block, NumberedPiece, read_blocks, read_entries
 from beam_tfrecord.core.elements import Entry, RejectedRow
 from beam_tfrecord.manifests import FORMATS
@@ -34,26 +35,28 @@ class _SplitSource(beam.DoFn):
 
 
 class _ReadEntries(beam.DoFn):
-    def __init__(self, config: ConvertConfig, storage: Storage) -> None:
+    def __init__(self, config: ConvertConfig, storage: Storage, choice: Choice) -> None:
         self._config = config
+        self._choice = choice
         self._storage = storage
         self._retries = RetryCounts(storage)
 
     def process(self, element: NumberedPiece) -> Iterable[Entry | RejectedRow]:
-        for entry in read_entries(element.piece, self._config, self._storage):
+        for entry in read_entries(element.piece, self._config, self._storage, self._choice):
             if isinstance(entry, (Entry, RejectedRow)):
                 yield entry
         self._retries.tell()
 
 
 class _ReadBlocks(beam.DoFn):
-    def __init__(self, config: ConvertConfig, storage: Storage) -> None:
+    def __init__(self, config: ConvertConfig, storage: Storage, choice: Choice) -> None:
         self._config = config
+        self._choice = choice
         self._storage = storage
         self._retries = RetryCounts(storage)
 
     def process(self, element: NumberedPiece) -> Iterable[Block]:
-        yield from read_blocks(element, self._config, self._storage)
+        yield from read_blocks(element, self._config, self._storage, self._choice)
         self._retries.tell()
 
 
@@ -80,7 +83,7 @@ class ReadManifest(beam.PTransform):
     """Entries of all inputs: PBegin -> PCollection[Entry | RejectedRow].
 
     A row that cannot become an entry comes out as a :class:`~beam_tfrecord.core.elements.RejectedRow`: nothing is
-    dropped.
+    dropped but what the options of choosing leave out; ``limit`` is no matter of this step.
     Raises ConfigError or ManifestError when it is made, for inputs that cannot be read at all.
     """
 
@@ -89,26 +92,30 @@ class ReadManifest(beam.PTransform):
         self._config = config
         self._sources = tuple(sources)
         self._storage = storage or Storage()
+        self._choice = load_choice(config, self._storage)
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[Entry | RejectedRow]:
         return (
             root
             | "SplitManifests" >> SplitManifests(self._config, self._sources, self._storage)
-            | "ReadEntries" >> beam.ParDo(_ReadEntries(self._config, self._storage))
+            | "ReadEntries" >> beam.ParDo(_ReadEntries(self._config, self._storage, self._choice))
         )
 
 
 class ReadBlocks(beam.PTransform):
     """Entries of all inputs in packed blocks, each with its survey: PBegin -> PCollection[Block]."""
 
-    def __init__(self, config: ConvertConfig, sources: Sequence[Source], storage: Storage) -> None:
+    def __init__(
+        self, config: ConvertConfig, sources: Sequence[Source], storage: Storage, choice: Choice = NO_CHOICE
+    ) -> None:
         super().__init__()
         self._config = config
         self._sources = tuple(sources)
         self._storage = storage
+        self._choice = choice
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[Block]:
-        read = _ReadBlocks(self._config, self._storage)
+        read = _ReadBlocks(self._config, self._storage, self._choice)
         return (
             root
             | "SplitManifests" >> SplitManifests(self._config, self._sources, self._storage)

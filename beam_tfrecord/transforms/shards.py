@@ -43,7 +43,7 @@ class _WriteShards(beam.DoFn):
         threads = threads_for(self._config, plan)  # it depends on where the images are
         if self._pool is None:
             self._pool = ThreadPoolExecutor(threads, thread_name_prefix="read-ahead")
-            PROGRESS.total = plan.survey.rows
+            PROGRESS.total = plan.rows_left
         progress = EngineProgress()
         writer = ShardWriter(self._config, plan, self._storage, self._pool, threads, progress, owner=self._owner)
         info = writer.write(split, index, itertools.chain.from_iterable(map(unpack_block, blocks)))

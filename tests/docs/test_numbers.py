@@ -7,6 +7,7 @@ import re
 import pytest
 
 from beam_tfrecord.annotations import box_rules
+from beam_tfrecord.conversion.choosing import limiting
 from beam_tfrecord.conversion.planning import block_reading, survey
 from beam_tfrecord.conversion.writing import shards
 from beam_tfrecord.images import jpeg_scans, safety
@@ -46,6 +47,7 @@ SAID = [
     ("docs/reading.md", "a sample of up to {} MiB", [measuring.SAMPLE_BYTES // MIB]),
     ("docs/reading.md", "from the start of up to {} shards", [measuring.MOST_SHARDS]),
     ("docs/annotations.md", "sample of {} mask files", [survey.SAMPLE_SIZE]),
+    ("docs/choosing.md", "Above {} million rows in a split", [limiting.KEPT_HASHES // 10**6]),
     ("docs/splits.md", "up to {} million rows in a split", [survey.SKETCH_LIMIT // 10**6]),
     (
         "docs/splits.md",

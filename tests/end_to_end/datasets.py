@@ -25,13 +25,14 @@ def converted(source: Any, output: Path, **options: Any) -> Summary:
 
 
 def check_conservation(summary: Summary, output: Path) -> None:
-    """rows == written + rejects, in the summary, in conversion.json and in the files themselves."""
-    rejected = sum(summary.rejected.values())
-    assert summary.rows == summary.written + rejected
+    """rows == written + rejects + excluded, in the summary, in conversion.json and in the files themselves."""
+    rejected, excluded = sum(summary.rejected.values()), sum(summary.excluded.values())
+    assert summary.rows == summary.written + rejected + excluded
     folder = output if summary.status == "published" else output / ".staging"
     told = conversion(folder)
     assert (told["rows"], told["written"], told["rejected"]["total"]) == (summary.rows, summary.written, rejected)
     assert sum(told["rejected"]["by_code"].values()) == rejected
+    assert (told["excluded"]["total"], sum(told["excluded"]["by_option"].values())) == (excluded, excluded)
     assert sum(told["rows_by_input"].values()) == summary.rows
     check_accounts(told)
     objects = told.get("objects", {"found": 0})

@@ -13,11 +13,14 @@ import pytest
 from pipelines.main import COMMANDS, main
 from tests.samples import class_folders, write_files
 
-PLACE_METAVARS = {"DIR", "FILE", "FILE.png", "FOLDER", "ROOT", "[SPLIT=]PLACE"}
+PLACE_METAVARS = {
+    *("DIR", "FILE", "FILE.png", "FOLDER", "ROOT", "[SPLIT=]PLACE"),
+    *("FILE[:CODE,...]", "FILE|OLD=NEW,..."),
+}
 # command -> its arguments that are places: flags, and PLACE for what stands beside them.
 PLACE = "PLACE"
 ARGUMENTS = {
-    "convert": ("--input", "--images", "--labels", "--output"),
+    "convert": ("--input", "--images", "--exclude", "--map_labels", "--labels", "--output"),
     "verify": (PLACE, "--results"),
     "show": (PLACE, "--sheet"),
     "extract": (PLACE, "--output"),
@@ -128,7 +131,9 @@ def test_a_tilde_is_the_home_folder(
     for name in ("pics", "data", "other", "data.tar", "list.csv"):
         (home / "elsewhere" / name).symlink_to(home / name)
     monkeypatch.chdir(home / "elsewhere")
-    name = {"--input": "pics", "--images": "pics", "--labels": "labels.txt", PLACE: "data"}.get(argument, "new")
+    files = {"--labels": "labels.txt", "--exclude": "labels.txt", "--map_labels": "names.json"}
+    (home / "names.json").write_text('{"circle": "round"}')
+    name = {"--input": "pics", "--images": "pics", PLACE: "data", **files}.get(argument, "new")
     if command == "unpack" and argument == PLACE:
         name = "data.tar"
     name = {("pack", "--output"): "new.tar", ("show", "--sheet"): "new.png"}.get((command, argument), name)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from beam_tfrecord.conversion.choosing.choice import NO_CHOICE, Choice, chosen_labels
 from beam_tfrecord.conversion.planning.census import Walk, take_census
 from beam_tfrecord.conversion.planning.survey import HashSketch, Survey, merge_sketches
 from beam_tfrecord.core.account import (
@@ -67,9 +68,9 @@ class InputAccount:
 
 
 def account_inputs(
-    sources: Sequence[Source], survey: Survey, config: ConvertConfig, walk: Walk | None
+    sources: Sequence[Source], survey: Survey, config: ConvertConfig, walk: Walk | None, choice: Choice = NO_CHOICE
 ) -> tuple[InputAccount, ...]:
-    """The accounts of all inputs. walk: lists the files below a folder, for a census; None for none.
+    """The accounts of all inputs. walk: lists the files below a folder, for a census; None for none. choice: of labels.
 
     Raises ManifestError where what was found is not what was used and named.
     """
@@ -96,7 +97,8 @@ def account_inputs(
             Finding(public_uri(source.uri), "", STAGE, code, message)
             for code, message in (*_surprises(source, account), *_doubtful_boxes(*survey.boxes.get(number, (0, 0))))
         )
-        ids = dict(zip(source.labels or (), source.category_ids or (), strict=False))
+        names, numbers = chosen_labels(source.labels or (), source.category_ids, choice)
+        ids = dict(zip(names, numbers or (), strict=False))
         told.append(InputAccount(public_uri(source.uri), source.format, account, decisions, surprises, ids))
     if told:
         first = public_uri(sources[0].uri)
@@ -154,9 +156,9 @@ def _is_several(name: str, labels: Mapping[str, int]) -> bool:
     return False
 
 
-def check_strict(inputs: Sequence[InputAccount]) -> None:
-    """Raise ConfigError, for --strict, when something about an input is surprising."""
-    found = [surprise for told in inputs for surprise in told.surprises]
+def check_strict(inputs: Sequence[InputAccount], further: Sequence[Finding] = ()) -> None:
+    """Raise ConfigError, for --strict, when something about an input is surprising, or there is anything further."""
+    found = [*(surprise for told in inputs for surprise in told.surprises), *further]
     if found:
         lines = "\n".join(f"  {surprise.origin}: {surprise.code}: {surprise.message}" for surprise in found)
         raise ConfigError(f"--strict refuses what is surprising about the input; nothing was written:\n{lines}")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from beam_tfrecord.annotations import KINDS
-from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, unpack_entry
+from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, counted_away, tally, unpack_entry
+from beam_tfrecord.conversion.planning.samples import Tie
 from beam_tfrecord.conversion.planning.survey import natural_key
-from beam_tfrecord.core.elements import Entry, Finding, RejectedRow
+from beam_tfrecord.core.elements import Entry, Finding
 from beam_tfrecord.core.splits import HASH_RANGE, order_hash
 from beam_tfrecord.errors import ManifestError
 
@@ -39,12 +40,14 @@ class DuplicateRule:
     """How repeated ids are dealt with.
 
     policy: ``keep``, ``drop`` or ``fail``. seed: of the order. straddling: order hash of an id that occurs in several
-    splits -> the split that counts as first.
+    splits -> the split that counts as first. ties: how many copies of an id are in the sample of --limit, where it ends
+    within them.
     """
 
     policy: str
     seed: int
     straddling: Mapping[int, str]
+    ties: Mapping[Tie, int] = field(default_factory=dict)
 
 
 def arrange(items: Iterable[BlockItem], split: str, rule: DuplicateRule) -> list[Placed]:
@@ -54,6 +57,37 @@ def arrange(items: Iterable[BlockItem], split: str, rule: DuplicateRule) -> list
     is ``fail``.
     """
     ordered = sorted(items, key=_ORDER)
+    if not rule.ties:
+        return _arranged(ordered, split, rule)
+    ordered, away = _cut_at_ties(ordered, rule)
+    return [*_arranged(ordered, split, rule), *(Placed(item.order, item.payload, item.source) for item in away)]
+
+
+def _cut_at_ties(ordered: Iterable[BlockItem], rule: DuplicateRule) -> tuple[list[BlockItem], list[BlockItem]]:
+    """(the items that are in the sample of --limit, counts of those copies of an id that are not)."""
+    kept: list[BlockItem] = []
+    of_tie: dict[Tie, list[BlockItem]] = {}
+    for item in ordered:
+        tie = (item.split, item.stratum, item.order)
+        (of_tie.setdefault(tie, []) if tie in rule.ties else kept).append(item)
+    away = []
+    for tie, items in of_tie.items():
+        items.sort(key=lambda item: _copy_key(item, rule))
+        kept += items[: rule.ties[tie]]
+        away += [
+            tally(counted_away(item.payload, "limit"), item.source, item.order) for item in items[rule.ties[tie] :]
+        ]
+    return sorted(kept, key=_ORDER), away
+
+
+def _copy_key(item: BlockItem, rule: DuplicateRule) -> tuple[object, ...]:
+    found = unpack_entry(item.payload)
+    if isinstance(found, Entry):
+        return _position_key(found) if rule.policy == "drop" else _content_key(found)
+    return (item.payload,)
+
+
+def _arranged(ordered: Sequence[BlockItem], split: str, rule: DuplicateRule) -> list[Placed]:
     if split == REJECTS:
         return [Placed(item.order, item.payload, item.source) for item in ordered]
     if not ordered:
@@ -80,7 +114,7 @@ def _arrange_copies(
     unpacked = [(unpack_entry(item.payload), item) for item in items]
     by_id: dict[str, list[tuple[Entry, BlockItem]]] = {}
     for entry, item in unpacked:
-        assert not isinstance(entry, RejectedRow)
+        assert isinstance(entry, Entry)
         by_id.setdefault(entry.id, []).append((entry, item))
     for entry_id in sorted(by_id):
         copies = by_id[entry_id]

@@ -35,7 +35,7 @@ def take_census(
 
     used, others: hashes of the files that the rows of this and of the other inputs name (by uri; those of rejected rows
     as the manifest spells them). manifests: uris of all inputs. config: names the
-    folder that is written to, of which nothing is told, and a file of labels.
+    folder that is written to, of which nothing is told, and files of labels and names.
     """
     if not source.census:
         return NO_ACCOUNT, ()
@@ -56,9 +56,13 @@ def take_census(
     names = (files, [uri.removeprefix(below) for uri in files])
     exact, loose = ([np.array(list(map(hash_of, texts)), np.uint64) for texts in names] for hash_of in _HASHES)
     own, elsewhere = (_named(exact, loose, paths, sketch) for sketch in (used.hashes, others.hashes))
-    labels = config.labels.labels
+    files_of_options = (
+        config.labels.labels,
+        config.choosing.map_labels,
+        *(file.uri for file in config.choosing.exclude),
+    )
     reads = Reads.of(source.details, source.uri)
-    reads = replace(reads, manifests=(*reads.manifests, *([labels] if isinstance(labels, str) else ())))
+    reads = replace(reads, manifests=(*reads.manifests, *(uri for uri in files_of_options if isinstance(uri, str))))
     told = AccountBuilder()
     tell_files(
         told,

@@ -12,17 +12,24 @@ import numpy as np
 
 from beam_tfrecord.annotations import KINDS, feature_keys
 from beam_tfrecord.annotations.base import Schema, Vocabulary
+from beam_tfrecord.conversion.choosing.choice import NO_CHOICE, Choice, chosen_labels
+from beam_tfrecord.conversion.choosing.chooser import NOTHING_NOTED
+from beam_tfrecord.conversion.choosing.telling import check_something_is_left, unmatched
 from beam_tfrecord.conversion.planning.accounts import InputAccount, account_inputs, check_strict
 from beam_tfrecord.conversion.planning.blocks import (
     REJECTS,
     BlockItem,
     Hashes,
+    columns_of,
+    count_away,
+    items_of_columns,
     pack_columns,
-    unpack_block,
     unpack_columns,
 )
 from beam_tfrecord.conversion.planning.census import Walk
+from beam_tfrecord.conversion.planning.samples import NO_SAMPLE, Sample, take_sample
 from beam_tfrecord.conversion.planning.survey import HashSketch, SizeSample, Survey
+from beam_tfrecord.core.elements import Finding
 from beam_tfrecord.core.splits import split_by_ratio, split_thresholds, stratified_counts
 from beam_tfrecord.errors import ConfigError, ManifestError, nearest
 from beam_tfrecord.manifests.base import NUMBERS, Source
@@ -62,7 +69,8 @@ class DatasetPlan:
 
     splits: by name, the pseudo split of rejects included. strata: ends of the hash ranges by class, for --stratify.
     straddling: order hash of an id that occurs in several splits -> the split that counts as its first. inputs: the
-    account of each input.
+    account of each input. excluded: rows that are chosen away, by option; rejected: others that cannot become
+    entries. sample: what --limit takes. unmatched: what the options of choosing name and nothing has.
     """
 
     survey: Survey
@@ -72,6 +80,15 @@ class DatasetPlan:
     straddling: Mapping[int, str] = field(default_factory=dict)
     record_bytes: float = 0.0
     inputs: tuple[InputAccount, ...] = ()
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    rejected: int = 0
+    sample: Sample = NO_SAMPLE
+    unmatched: tuple[Finding, ...] = ()
+
+    @property
+    def rows_left(self) -> int:
+        """Rows that are not chosen away."""
+        return self.survey.rows - sum(self.excluded.values())
 
     @property
     def num_shards(self) -> int:
@@ -90,9 +107,13 @@ class DatasetPlan:
     def place_block(self, block: bytes, config: ConvertConfig) -> Iterator[tuple[tuple[str, int], bytes]]:
         """((split, shard), its items as a block) for each shard that items of a block belong to."""
         columns = unpack_columns(block)
+        if self.sample.ends:
+            columns, away = self.sample.divide(columns)
+            if away.payload:
+                yield (REJECTS, 0), pack_columns(columns_of(list(count_away(away, "limit"))))
         splits = columns.split
         if None in splits:
-            splits = [self.place(item, config)[0] for item in unpack_block(block)]
+            splits = [self.place(item, config)[0] for item in items_of_columns(columns)]
         for split in sorted({split for split in splits if split is not None}):
             own = np.flatnonzero([name == split for name in splits])
             ends = np.array(self.splits[split].boundaries, np.uint64)
@@ -111,12 +132,14 @@ def plan_dataset(
     sizes_of: SizesOf,
     deep_kinds: DeepKinds = lambda masks: (),
     walk: Walk | None = None,
+    choice: Choice = NO_CHOICE,
 ) -> DatasetPlan:
     """Decide the vocabulary, the schema and the shards.
 
     fixed_labels: the names of --labels. sizes_of: sizes in bytes of those files that exist. deep_kinds: the kinds of
     which some of these masks have more than 8 bits. walk: lists all files below a folder; without it no census is
-    taken of the files beside the images. Raises ConfigError when an option does not fit the rows.
+    taken of the files beside the images. choice: what was taken of the rows. Raises ConfigError when an option does not
+    fit the rows, or leaves none of them.
     """
     if not survey.rows:
         places = ", ".join(public_uri(source.uri) for source in sources)
@@ -126,10 +149,13 @@ def plan_dataset(
             "some inputs have images and others are tables without an image column: convert them into datasets of "
             "their own"
         )
-    inputs = account_inputs(sources, survey, config, walk)
+    inputs = account_inputs(sources, survey, config, walk, choice)
+    told_nothing = unmatched(choice, survey.notes)
+    check_something_is_left(survey.rows, survey.excluded, choice, survey.notes)
     if config.manifest.strict:
-        check_strict(inputs)
-    schema = plan_schema(survey, sources, fixed_labels, config, deep_kinds)
+        check_strict(inputs, told_nothing)
+    schema = plan_schema(survey, sources, fixed_labels, config, deep_kinds, choice)
+    survey, sample = take_sample(survey, config.choosing.limit)
     strata = _stratify(survey, config)
     orders = _orders_by_split(survey, strata, config)
     _check_split_names(orders)
@@ -147,9 +173,30 @@ def plan_dataset(
         for name, sketch in sorted(orders.items())
     }
     told = replace(
-        survey, orders={}, strata={}, masks={}, accounts={}, files={}, decisions={}, boxes={}
+        survey,
+        orders={},
+        strata={},
+        masks={},
+        accounts={},
+        files={},
+        decisions={},
+        boxes={},
+        cells={},
+        notes=NOTHING_NOTED,
     )  # the hashes have done their work: the plan goes to every worker
-    return DatasetPlan(told, schema, splits, strata, _straddling(orders), record_bytes, inputs)
+    return DatasetPlan(
+        told,
+        schema,
+        splits,
+        strata,
+        _straddling(orders),
+        record_bytes,
+        inputs,
+        excluded={**survey.excluded, **({"limit": sample.rows_away} if sample.rows_away else {})},
+        rejected=survey.rejected - sample.rejects_away,
+        sample=sample,
+        unmatched=told_nothing,
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -162,6 +209,7 @@ def plan_schema(
     fixed_labels: tuple[str, ...] | None,
     config: ConvertConfig,
     deep_kinds: DeepKinds = lambda masks: (),
+    choice: Choice = NO_CHOICE,
 ) -> Schema:
     """The keys and types of every record. deep_kinds: as in :func:`plan_dataset`."""
     preset = config.features.keys or ("od" if survey.facets & BOX_FACETS else "imagenet")
@@ -174,7 +222,7 @@ def plan_schema(
     schema = Schema(
         kinds=tuple(sorted(facets)),
         vocabulary=plan_vocabulary(
-            survey, sources, fixed_labels, offset, config.labels.keep_category_ids, config.labels.label_ids
+            survey, sources, fixed_labels, offset, config.labels.keep_category_ids, config.labels.label_ids, choice
         ),
         preset=preset,
         keys=feature_keys(preset, config.features.rename, raw=raw, columns=config.manifest.columns),
@@ -211,6 +259,7 @@ def plan_vocabulary(
     offset: int,
     keep_category_ids: bool,
     fixed_ids: tuple[int, ...] | None = None,
+    choice: Choice = NO_CHOICE,
 ) -> Vocabulary:
     """The one vocabulary: the given names, else those that the sources state, else all that occur, by code point, or by
     number where the sources say that they are numbers."""
@@ -222,7 +271,7 @@ def plan_vocabulary(
         return Vocabulary(fixed, offset)
     stated = [source for source in sources if source.labels is not None]
     if stated:
-        names, ids = stated_labels(stated)
+        names, ids = chosen_labels(*stated_labels(stated), choice)
         further = sorted(set(survey.labels) - set(names))
         if keep_category_ids:
             if ids is None or further:

@@ -13,20 +13,23 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from beam_tfrecord.annotations import KINDS
-from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, Hashes, pack_entry
-from beam_tfrecord.core.account import (
-    NO_ACCOUNT,
-    Account,
-    AccountBuilder,
-    Decision,
-    merge_accounts,
+from beam_tfrecord.conversion.choosing.chooser import (
+    NOTHING_NOTED,
+    ChoiceNotes,
+    annotations_of,
+    count_objects,
+    merge_notes,
+    uris_of,
 )
-from beam_tfrecord.core.elements import Entry, Finding, Member, RejectedRow
+from beam_tfrecord.conversion.choosing.limiting import Cell, CellSketch, cell_sketch, merge_cells
+from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, Hashes, pack_entry, tally
+from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder, Decision, merge_accounts
+from beam_tfrecord.core.elements import ChosenAway, Entry, Finding, Member, RejectedRow
 from beam_tfrecord.core.splits import HASH_RANGE, order_hash, split_by_ratio, split_hash, split_thresholds
 from beam_tfrecord.manifests.base import Ignored, Told
 from beam_tfrecord.manifests.filenames import is_image_name
@@ -109,7 +112,9 @@ class Survey:
     orders: order hashes by split; the key None holds entries whose split the plan decides. strata: (split hash, order
     hash) of those entries by class, as two sketches. labels: how often each label name is used. problems: the first
     rejects by origin. rows_by_input: rows by the number of the input. own_splits: entries whose split
-    the row or the input names. pictures: images, frames and table rows; objects: those of all entries;
+    the row or the input names. pictures: images, frames and table rows; objects: those of all entries, and those
+    chosen away; excluded: rows chosen away, by option; notes: what was seen when they were; cells: the rows that
+    --limit takes its sample of, where it is given;
     pictures_with: those that have something of a kind of annotation. masks: a sample of the masks of each kind whose
     depth is looked at. accounts: what was used and named of each input while its rows were read. files:
     hashes of the files that the rows name, by input, where a census is to be taken. decisions: what was found out
@@ -140,6 +145,9 @@ class Survey:
     files: Mapping[int, HashSketch] = field(default_factory=dict)
     decisions: Mapping[int, tuple[Decision, ...]] = field(default_factory=dict)
     boxes: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    notes: ChoiceNotes = NOTHING_NOTED
+    cells: Mapping[Cell, CellSketch] = field(default_factory=dict)
 
     @property
     def rejected(self) -> int:
@@ -150,7 +158,8 @@ class Survey:
     def num_hashes(self) -> int:
         """How many hashes are held: what decides the size of the survey."""
         sketches = itertools.chain(self.orders.values(), self.files.values(), *self.strata.values())
-        return sum(sketch.count for sketch in sketches if sketch.hashes is not None)
+        cells = sum(len(cell.orders) // 8 for cell in self.cells.values() if cell.orders is not None)
+        return cells + sum(sketch.count for sketch in sketches if sketch.hashes is not None)
 
 
 def merge_surveys(surveys: Iterable[Survey]) -> Survey:
@@ -162,8 +171,13 @@ def merge_surveys(surveys: Iterable[Survey]) -> Survey:
     orders: dict[str | None, list[HashSketch]] = {}
     strata: dict[str, list[Strata]] = {}
     pictures_with: Counter[str] = Counter()
+    excluded: Counter[str] = Counter()
+    cells: dict[Cell, list[CellSketch]] = {}
     for part in parts:
         pictures_with.update(part.pictures_with)
+        excluded.update(part.excluded)
+        for cell, own in part.cells.items():
+            cells.setdefault(cell, []).append(own)
         labels.update(part.labels)
         codes.update(part.reject_codes)
         inputs.update(part.rows_by_input)
@@ -218,6 +232,9 @@ def merge_surveys(surveys: Iterable[Survey]) -> Survey:
             )
             for number in sorted({number for part in parts for number in part.boxes})
         },
+        excluded=dict(excluded),
+        notes=merge_notes(part.notes for part in parts),
+        cells={cell: merge_cells(sketches) for cell, sketches in cells.items()},
     )
 
 
@@ -253,10 +270,13 @@ def first_findings(findings: Iterable[Finding], count: int = SHOWN_PROBLEMS) -> 
 
 
 class BlockBuilder:
-    """Gathers entries into block items, and what a survey needs of them."""
+    """Gathers entries into block items, and what a survey needs of them. limit: of the rows, as --limit has it."""
 
-    def __init__(self, config: SplitConfig, source: int, *, has_census: bool = False) -> None:
+    def __init__(
+        self, config: SplitConfig, source: int, *, has_census: bool = False, limit: int | float | None = None
+    ) -> None:
         self._config = config
+        self._limit = limit
         self._source = source
         self._has_census = has_census
         self._thresholds = split_thresholds(config.splits) if config.splits else ()
@@ -282,15 +302,35 @@ class BlockBuilder:
         self._account = AccountBuilder()
         self._files: list[int] = []
         self._decisions: list[Decision] = []
+        self._excluded: Counter[str] = Counter()
+        self._away_lines = self._away_objects = 0
+        self._notes: list[ChoiceNotes] = []
+        self._cells: dict[Cell, list[int]] = {}
 
-    def tell(self, told: Told) -> None:
-        """Take note of what is no row."""
-        if isinstance(told, Ignored):
+    def tell(self, told: Told | ChosenAway | ChoiceNotes) -> None:
+        """Take note of what is no row, or none any more."""
+        if isinstance(told, ChosenAway):
+            self._excluded.update(told.reasons)
+            self._away_lines += told.source_rows
+            self._away_objects += told.objects
+            if self._has_census:
+                for place in told.uris:
+                    self._files += name_hashes(place)
+        elif isinstance(told, ChoiceNotes):
+            self._notes.append(told)
+        elif isinstance(told, Ignored):
             self._ignored += told.count
         elif isinstance(told, Account):
             self._account.add(told)
         else:
             self._decisions.append(told)
+
+    def close(self) -> None:
+        """End the block: what was chosen away joins its items, as one count."""
+        away = ChosenAway(dict(self._excluded), self._away_lines, self._away_objects)
+        if away.rows or away.objects:
+            self._orders.setdefault(REJECTS, []).append(0)
+            self.items.append(tally(away, self._source))
 
     def add(self, entry: Entry | RejectedRow) -> None:
         """Take one more entry or reject into the block."""
@@ -302,12 +342,13 @@ class BlockBuilder:
         seed = self._config.seed
         order = entry.rank if entry.rank is not None else order_hash(seed, entry.id)
         labels = self._see(entry, order)
-        stratum, unit, split = "", 0, entry.split
+        first = labels[0] if labels and self._config.stratify else ""
+        stratum, unit, split = first if self._limit is not None else "", 0, entry.split
         self._own_splits += split is not None
         if split is None and self._config.splits:
             unit = split_hash(seed, entry.group if entry.group is not None else entry.id)
             if self._config.stratify:
-                stratum = labels[0] if labels else ""
+                stratum = first
                 units, orders = self._strata.setdefault(stratum, ([], []))
                 units.append(unit)
                 orders.append(order)
@@ -316,6 +357,8 @@ class BlockBuilder:
         elif split is None:
             split = DEFAULT_SPLIT
         self._orders.setdefault(split, []).append(order)
+        if self._limit is not None:
+            self._cells.setdefault((split, stratum), []).append(order)
         self.items.append(BlockItem(order, split, unit, stratum, self._source, pack_entry(entry)))
 
     def _add_reject(self, reject: RejectedRow) -> None:
@@ -326,6 +369,8 @@ class BlockBuilder:
         if len(self._problems) > 16 * SHOWN_PROBLEMS:
             self._problems = list(first_findings(self._problems))
         self._orders.setdefault(REJECTS, []).append(order)
+        if self._limit is not None:
+            self._cells.setdefault((REJECTS, ""), []).append(order)
         if self._has_census and finding.uri:
             self._files += name_hashes(finding.uri)
         self.items.append(BlockItem(order, REJECTS, 0, "", self._source, pack_entry(reject)))
@@ -335,7 +380,7 @@ class BlockBuilder:
         if entry.kinds:
             self._facets.update(entry.kinds)
         found: list[str] = []
-        for annotations in _annotations_of(entry):
+        for annotations in annotations_of(entry):
             for name, value in annotations.items():
                 kind = KINDS[name]
                 found += kind.labels(value)
@@ -351,8 +396,8 @@ class BlockBuilder:
         self._objects += count_objects(entry)
         self._see_boxes(entry)
         if self._has_census:
-            for place in (entry.uri, *(frame.uri for frame in entry.frames)):
-                self._files += name_hashes(place) if place else ()
+            for place in uris_of(entry):
+                self._files += name_hashes(place)
         if entry.frames:
             self._kinds_of_item.add("sequence")
             self._sample_size(order, entry.frames[0].uri, entry.frames[0].member)
@@ -365,7 +410,7 @@ class BlockBuilder:
 
     def _see_boxes(self, entry: Entry) -> None:
         """Count the boxes in pixels, and those among them that may be fractions."""
-        for annotations in _annotations_of(entry) if "boxes" in entry.annotations or entry.frames else ():
+        for annotations in annotations_of(entry) if "boxes" in entry.annotations or entry.frames else ():
             if "boxes" in annotations:
                 boxes = [one.box for one in annotations["boxes"].objects if one.box is not None and not one.normalized]
                 self._boxes += len(boxes)
@@ -387,9 +432,11 @@ class BlockBuilder:
 
     def survey(self) -> Survey:
         """The survey of what was added since the last reset."""
+        rows = self._rows + sum(self._excluded.values())
+        most = self._limit if isinstance(self._limit, int) else None
         return Survey(
-            rows=self._rows,
-            source_rows=self._source_rows,
+            rows=rows,
+            source_rows=self._source_rows + self._away_lines,
             ignored=self._ignored,
             facets=frozenset(self._facets),
             has_images=bool(self._kinds_of_item & {"image", "sequence"}),
@@ -401,22 +448,20 @@ class BlockBuilder:
             sample=_sampled(self._sample),
             problems=first_findings(self._problems),
             reject_codes=dict(self._codes),
-            rows_by_input={self._source: self._rows} if self._rows else {},
+            rows_by_input={self._source: rows} if rows else {},
             pictures=self._pictures,
             own_splits=self._own_splits,
-            objects=self._objects,
+            objects=self._objects + self._away_objects,
             pictures_with=dict(self._pictures_with),
             masks={kind: _sampled(masks) for kind, masks in self._masks.items()},
             accounts={self._source: account} if (account := self._account.account()) != NO_ACCOUNT else {},
             files={self._source: _sketch(self._files)} if self._files else {},
             decisions={self._source: tuple(self._decisions)} if self._decisions else {},
             boxes={self._source: (self._boxes, self._small_boxes)} if self._boxes else {},
+            excluded=dict(self._excluded),
+            notes=merge_notes(self._notes),
+            cells={cell: cell_sketch(orders, most) for cell, orders in self._cells.items()},
         )
-
-
-def count_objects(entry: Entry) -> int:
-    """How many objects (boxes, instance masks, keypoints) an entry has, those of its frames included."""
-    return sum(len(annotations["boxes"].objects) for annotations in _annotations_of(entry) if "boxes" in annotations)
 
 
 def name_hashes(uri: str) -> list[int]:
@@ -439,13 +484,6 @@ def loose_form(uri: str) -> str:
 def file_hash(uri: str) -> int:
     """What a file of exactly this name is known by."""
     return int.from_bytes(hashlib.blake2b(uri.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
-
-
-def _annotations_of(entry: Entry) -> Iterable[Mapping[str, Any]]:
-    """Those of the entry and of each of its frames."""
-    if not entry.frames:
-        return (entry.annotations,)
-    return (entry.annotations, *(frame.annotations for frame in entry.frames))
 
 
 def _sketch(hashes: list[int]) -> HashSketch:

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from beam_tfrecord.annotations.base import Schema
+from beam_tfrecord.conversion.choosing.chooser import count_objects
 from beam_tfrecord.conversion.planning.arranging import Placed
 from beam_tfrecord.conversion.planning.blocks import unpack_entry, unpack_fields
-from beam_tfrecord.conversion.planning.survey import count_objects
 from beam_tfrecord.conversion.writing.image_features import image_format
 from beam_tfrecord.conversion.writing.looking import Looking, Seen, looking_for
 from beam_tfrecord.conversion.writing.plain_records import PlainRecords, is_plain
 from beam_tfrecord.conversion.writing.records import STAGE, Read, RecordEncoder, read_named
 from beam_tfrecord.conversion.writing.statistics import ImageFacts
 from beam_tfrecord.conversion.writing.timing import WorkTimes
-from beam_tfrecord.core.elements import Entry, Finding, RejectedRow
+from beam_tfrecord.core.elements import ChosenAway, Entry, Finding, RejectedRow
 from beam_tfrecord.errors import ElementError
 from beam_tfrecord.images import convert_image
 from beam_tfrecord.images.stored import StoredImage
@@ -45,9 +45,10 @@ class EncodedBatch:
     sources: number of the input of each item. source_rows: of all items. records: serialized; and of each of them, in
     the same order, lines: of the items sidecar, and labels: every use of one. facts, formats: of each stored image.
     pictures: images of each record; empty where each has one. exceptions: of all records. objects: how many are stored,
-    dropped (with a warning) and lost with a reject. looks: at each record; empty under
-    --insight off. sums: of the pictures that were decoded in full. bytes_read: of images that became records.
-    spellings: files that were found under another, by the number of the input and what differs. times: that it took.
+    dropped (with a warning), lost with a reject and chosen away; excluded: rows that were chosen away, by option, and
+    excluded_by_input how many by the number of the input. looks: at each record; empty under --insight off. sums: of
+    the pictures that were decoded in full. bytes_read: of images that became records. spellings: files that were found
+    under another, by the number of the input and what differs. times: that it took.
     """
 
     sources: list[int] = field(default_factory=list)
@@ -64,6 +65,8 @@ class EncodedBatch:
     objects: Counter[str] = field(default_factory=Counter)
     looks: list[Look] = field(default_factory=list)
     sums: list[ChannelSums] = field(default_factory=list)
+    excluded: Counter[str] = field(default_factory=Counter)
+    excluded_by_input: Counter[int] = field(default_factory=Counter)
     bytes_read: int = 0
     spellings: Counter[tuple[int, str]] = field(default_factory=Counter)
     times: WorkTimes = field(default_factory=WorkTimes)
@@ -79,14 +82,21 @@ class EncodedBatch:
         self.source_rows += source_rows
         self.rejects.append(reject)
 
+    def add_away(self, source: int, away: ChosenAway) -> None:
+        """Take in a count of what was chosen away."""
+        self.source_rows += away.source_rows
+        self.excluded.update(away.reasons)
+        self.excluded_by_input[source] += away.rows
+        self.objects["excluded"] += away.objects
+
 
 @dataclass(slots=True)
 class ReadBatch:
     """Items whose bytes are read and checked. times: that it took.
 
     rejects: by the number of the item. images: number, entry (its annotations as they are packed), bytes that were
-    read, what is stored of them, its sha256 in hex, and what was seen of it. spellings: as in
-    :class:`EncodedBatch`, by item.
+    read, what is stored of them, its sha256 in hex, and what was seen of it. spellings: as in :class:`EncodedBatch`, by
+    item. away: numbers of items that are counts of what was chosen away, and those.
     """
 
     items: Sequence[Placed]
@@ -95,6 +105,7 @@ class ReadBatch:
     images: list[tuple[int, Entry, int, StoredImage, str, Seen]]
     spellings: dict[int, str]
     times: WorkTimes
+    away: dict[int, ChosenAway] = field(default_factory=dict)
 
     @property
     def num_bytes(self) -> int:
@@ -146,8 +157,12 @@ class BatchEncoder:
         rejects: dict[int, Finding] = {}
         found: list[tuple[int, Entry, bytes]] = []
         spellings: dict[int, str] = {}
+        away: dict[int, ChosenAway] = {}
         for number, item in enumerate(items):
             entry = unpack_fields(item.payload)
+            if isinstance(entry, ChosenAway):
+                away[number] = entry
+                continue
             source_rows += entry.source_rows
             if isinstance(entry, RejectedRow):
                 rejects[number] = entry.finding
@@ -173,13 +188,17 @@ class BatchEncoder:
                 sha256 = hashlib.sha256(image.data).hexdigest()
                 images.append((number, entry, len(data), image, sha256, self._looking.at(image, sha256)))
         times = WorkTimes(is_read - started, time.perf_counter_ns() - is_read)
-        return ReadBatch(items, source_rows, rejects, images, spellings, times)
+        return ReadBatch(items, source_rows, rejects, images, spellings, times, away)
 
     def _finished(self, prepared: ReadBatch) -> EncodedBatch:
         assert self._plain is not None
         items, rejects, make = prepared.items, prepared.rejects, self._plain.make
         started = time.perf_counter_ns()
-        batch = EncodedBatch([item.source for item in items], prepared.source_rows)
+        away = prepared.away
+        sources = [item.source for number, item in enumerate(items) if number not in away]
+        batch = EncodedBatch(sources, prepared.source_rows)
+        for number, count in away.items():
+            batch.add_away(items[number].source, count)
         records, lines, labels, facts = batch.records, batch.lines, batch.labels, batch.facts
         for number, entry, bytes_read, image, sha256, seen in prepared.images:
             item = items[number]
@@ -223,6 +242,9 @@ class BatchEncoder:
     def _encode(self, item: Placed, batch: EncodedBatch) -> None:
         """Add the record of an item to a batch, or the reject that says why there is none."""
         entry = unpack_entry(item.payload)
+        if isinstance(entry, ChosenAway):
+            batch.add_away(item.source, entry)
+            return
         if isinstance(entry, RejectedRow):
             batch.add_reject(item.source, entry.source_rows, entry.finding)
             return

@@ -71,7 +71,7 @@ class ShardWriter:
             finished = self._finished(staged, fingerprint)
             if finished is not None:
                 self._add_array_record(staged_of(self.config.output.output, finished), finished)
-                self.progress.add(finished.num_records, finished.num_rows - finished.num_records, 0)
+                self.progress.add(finished.num_records, sum(finished.rejected.values()), 0)
                 return finished
         with StagedShardFile(staged, self.storage, self.config, statistics_for(self.plan)) as file:
             for batch in self._batches(placed):
@@ -95,7 +95,8 @@ class ShardWriter:
             yield file.finish(split, index, "")
 
     def _arranged(self, split: str, items: Iterable[BlockItem]) -> list[Placed]:
-        rule = DuplicateRule(self.config.output.duplicates, self.config.splits.seed, self.plan.straddling)
+        plan = self.plan
+        rule = DuplicateRule(self.config.output.duplicates, self.config.splits.seed, plan.straddling, plan.sample.ties)
         return arrange(items, split, rule)
 
     def _finished(self, staged: StagedShard, fingerprint: str) -> ShardInfo | None:

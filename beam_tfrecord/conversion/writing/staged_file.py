@@ -44,7 +44,7 @@ class StagedShardFile:
     _counts: dict[str, Counter[str]] = field(
         default_factory=lambda: {
             name: Counter()
-            for name in ("rejected", "warnings", "changed", "classes", "formats", "exceptions", "objects")
+            for name in ("rejected", "excluded", "warnings", "changed", "classes", "formats", "exceptions", "objects")
         }
     )
     _looks: list[tuple[Look, tuple[int, int]]] = field(default_factory=list)
@@ -69,7 +69,9 @@ class StagedShardFile:
 
     def add(self, batch: EncodedBatch) -> None:
         """Append the records and the rejects of some items."""
-        self._rows += len(batch.sources)
+        self._rows += len(batch.sources) + sum(batch.excluded.values())
+        self._counts["excluded"].update(batch.excluded)
+        self._by_input.update(batch.excluded_by_input)
         self._source_rows += batch.source_rows
         self._by_input.update(batch.sources)
         self._spellings.update(batch.spellings)

@@ -56,6 +56,11 @@ def conversion_file(description: DatasetDescription, files: Iterable[str] = ()) 
         "written": description.written,
         "ignored": description.ignored,
         "rejected": {"total": sum(description.rejected.values()), "by_code": _sorted(description.rejected)},
+        "excluded": {
+            "total": sum(description.excluded.values()),
+            "by_option": _sorted(description.excluded),
+            "unmatched": list(description.unmatched),
+        },
         **({"objects": _sorted(description.objects)} if description.objects else {}),
         "changed": _sorted(description.changed),
         "warnings": _sorted(description.warnings),

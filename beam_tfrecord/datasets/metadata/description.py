@@ -30,8 +30,9 @@ class DatasetDescription:
 
     name: of the dataset, as people spell it. specs: types of exactly the features that the records have. splits: the
     shards of each split, in order. rows: items; source_rows: lines of the manifests that made them; ignored: files that
-    are no data. rejected, changed, warnings: counts by code or reason. objects: how
-    many were found, stored, dropped and rejected with their rows. classes: uses of each label, by split.
+    are no data. rejected, changed, warnings: counts by code or reason; excluded: rows that were chosen away, by option;
+    unmatched: what options of choosing named and nothing had. objects: how
+    many were found, stored, dropped, rejected with their rows and excluded. classes: uses of each label, by split.
     formats: images by ``format/channels/dtype``. rows_by_input: items of each source. inputs: the account of each,
     as plain values. options: as they were resolved.
     status: ``published``, ``withheld`` (too many rejects) or ``empty``; of the last two only the staging place tells.
@@ -49,6 +50,8 @@ class DatasetDescription:
     source_rows: int
     ignored: int
     rejected: Mapping[str, int] = field(default_factory=dict)
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    unmatched: Sequence[str] = ()
     objects: Mapping[str, int] = field(default_factory=dict)
     changed: Mapping[str, int] = field(default_factory=dict)
     warnings: Mapping[str, int] = field(default_factory=dict)

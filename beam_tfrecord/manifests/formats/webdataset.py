@@ -203,6 +203,8 @@ def _fields(
             column = getattr(config, f"{part}_column")
             if column is not None and column in value:
                 fields[part] = str(value[column])
+        if config.asked_columns:
+            fields["asked"] = {name: value[name] for name in config.asked_columns if name in value}
         if config.columns:
             fields["columns"] = {column.name: value.get(column.name, "") for column in config.columns}
     return fields, used

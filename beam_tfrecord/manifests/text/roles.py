@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -40,6 +40,8 @@ USUAL_NAMES: Mapping[str, tuple[str, ...]] = {
     "split": ("split", "set", "subset", "ml_use", "dataset_split"),
 }
 _KNOWN = frozenset(name for names in USUAL_NAMES.values() for name in names)
+# What --where can ask for whatever the format.
+ASKED_FIELDS = ("image", "id", "label", "split", "group", "width", "height")
 PARTS = ("image", "label", "split", "group", "id", "mask", "sequence", "order")
 
 
@@ -47,9 +49,9 @@ PARTS = ("image", "label", "split", "group", "id", "mask", "sequence", "order")
 class Roles:
     """Column (as the header spells it) by the part that it plays; None where there is none.
 
-    columns: (name that --columns declares, column) of each further column. boxes: the columns of boxes. is_ml_use: the
-    split column is called ml_use. captions: the column of texts about the image. texts: (part, column) of the parts
-    that are plain texts and may be empty.
+    columns: (name that --columns declares, column) of each further column. asked: the same of what --where looks at.
+    boxes: the columns of boxes. is_ml_use: the split column is called ml_use. captions: the column of texts about the
+    image. texts: (part, column) of the parts that are plain texts and may be empty.
     """
 
     image: str | None = None
@@ -61,6 +63,7 @@ class Roles:
     sequence: str | None = None
     order: str | None = None
     columns: tuple[tuple[str, str], ...] = ()
+    asked: tuple[tuple[str, str], ...] = ()
     boxes: BoxColumns | None = None
     is_ml_use: bool = False
     captions: str | None = None
@@ -78,7 +81,8 @@ class Roles:
     def needed(self) -> tuple[str, ...]:
         """The columns that play a part, each once."""
         named = [*(getattr(self, part) for part in PARTS), self.captions]
-        return tuple(dict.fromkeys([*(name for name in named if name), *(column for _, column in self.columns)]))
+        further = (column for _, column in (*self.columns, *self.asked))
+        return tuple(dict.fromkeys([*(name for name in named if name), *further]))
 
     def to_details(self) -> dict[str, Any]:
         """As plain values, for :attr:`~beam_tfrecord.manifests.base.Source.details`."""
@@ -88,7 +92,8 @@ class Roles:
     def from_details(cls, details: Mapping[str, Any]) -> Roles:
         """The roles that :meth:`to_details` gave."""
         boxes = details["boxes"] and BoxColumns.from_details(details["boxes"])
-        return cls(**{**details, "columns": tuple(tuple(pair) for pair in details["columns"]), "boxes": boxes})
+        pairs = {name: tuple(tuple(pair) for pair in details[name]) for name in ("columns", "asked")}
+        return cls(**{**details, **pairs, "boxes": boxes})
 
 
 def normal(name: str) -> str:
@@ -140,9 +145,27 @@ def find_roles(header: Sequence[str], config: ManifestConfig, where: str, sample
     return Roles(
         **found,
         columns=columns,
+        asked=tuple(_asked_columns(header, config, where, found, boxes)),
         boxes=boxes,
         is_ml_use=found["split"] is not None and normal(found["split"]) == "ml_use",
     )
+
+
+def _asked_columns(
+    header: Sequence[str], config: ManifestConfig, where: str, parts: Mapping[str, str | None], boxes: BoxColumns | None
+) -> Iterator[tuple[str, str]]:
+    """(name, column) of what --where looks at: a column, or the one that plays the part of this name."""
+    for name in config.asked_columns:
+        part = parts.get(name) if name not in header else None
+        if part is None and name not in header and name in ASKED_FIELDS:
+            continue  # of the row as it is understood
+        column = part or _named(name, header, "--where", where)
+        if boxes is not None and (column == parts.get("label") or column in boxes.names):
+            raise ConfigError(
+                f"--where {name}: in {where} each line is a box, and --where chooses images: choose boxes with "
+                f"--keep_labels, --drop_labels or --min_box"
+            )
+        yield name, column
 
 
 def _named(asked: str, header: Sequence[str], option: str, where: str) -> str:

@@ -112,6 +112,8 @@ def canonical_fields(cells: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
             fields[part] = text
     if roles.columns:
         fields["columns"] = {name: cells.get(column) for name, column in roles.columns}
+    if roles.asked:
+        fields["asked"] = {name: cells.get(column) for name, column in roles.asked}
     return fields
 
 

@@ -392,6 +392,8 @@ class _RowsOfFile:
         if "panoptic" in fields and fields["panoptic"]["mask"]:
             fields["panoptic"] = {**fields["panoptic"], "member": member(fields["panoptic"]["mask"])}
         declared = {column.name: column for column in self.config.columns}
+        if self.config.asked_columns:
+            fields["asked"] = dict(self._asked(features))
         cells = fields.pop("columns", {})
         if declared:
             fields["columns"] = {
@@ -400,6 +402,14 @@ class _RowsOfFile:
                 if name in declared
             }
         return fields
+
+    def _asked(self, features: Features) -> Iterator[tuple[str, Any]]:
+        """(name, value) of the features that --where looks at."""
+        for name in self.config.asked_columns:
+            feature = features.get(name)
+            if feature is not None:
+                values = [cell_of(value) for value in feature.values]
+                yield name, values[0] if len(values) == 1 else values
 
     def _parts(self, view: RecordView) -> dict[str, str]:
         """What options say that certain features are."""
@@ -420,6 +430,8 @@ class _RowsOfFile:
                 self.told.use(FEATURES, "column")
             elif key in asked:
                 self.told.use(FEATURES, asked[key])
+            elif key in self.config.asked_columns:
+                self.told.use(FEATURES, "condition of --where")
             elif not count:
                 self.told.name(FEATURES, WITHOUT_VALUE, key)
             else:

@@ -59,6 +59,8 @@ def result_files(
         source_rows=sum(own.get("source_rows", own["rows"]) for own in conversions),
         ignored=sum(own["ignored"] for own in conversions),
         rejected=added([own["rejected"]["by_code"] for own in conversions]),
+        excluded=added([own.get("excluded", {}).get("by_option", {}) for own in conversions]),
+        unmatched=[told for own in conversions for told in own.get("excluded", {}).get("unmatched", ())],
         objects=added([own.get("objects", {}) for own in conversions]),
         changed=added([own["changed"] for own in conversions]),
         warnings=added([*(own["warnings"] for own in conversions), warnings]),

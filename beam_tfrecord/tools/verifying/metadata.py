@@ -54,10 +54,13 @@ def _check_sums(facts: DatasetFacts, conversion: Mapping[str, Any]) -> Iterator[
             )
         yield from _check_shard_names(facts, split)
     rejected = conversion["rejected"]
+    excluded = conversion.get("excluded", {"total": 0, "by_option": {}})  # earlier versions could choose nothing away
+    ended = conversion["written"] + rejected["total"] + excluded["total"]
     pairs = (
         ("written", conversion["written"], "the shards state", total),
         ("rejected.total", rejected["total"], "by_code adds up to", sum(rejected["by_code"].values())),
-        ("rows", conversion["rows"], "written and rejected add up to", conversion["written"] + rejected["total"]),
+        ("excluded.total", excluded["total"], "by_option adds up to", sum(excluded["by_option"].values())),
+        ("rows", conversion["rows"], "written, rejected and excluded add up to", ended),
     )
     for name, stated, what, found in pairs:
         if stated != found:
