@@ -12,6 +12,7 @@ from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import png
 from beam_tfrecord.images.decode import decode_png
 from beam_tfrecord.images.notes import Notes
+from beam_tfrecord.images.pixels import as_image
 from beam_tfrecord.images.stored import StoredImage
 
 
@@ -30,14 +31,21 @@ def channel_sums(image: StoredImage) -> ChannelSums | None:
         pixels = _pixels_of(image)
     except (ImageError, png.PngError, ValueError):
         return None
-    flat = pixels.reshape(-1, pixels.shape[2])
     values = np.arange(256 if pixels.dtype == np.uint8 else 65_536, dtype=np.uint64)
-    counts = [
-        np.bincount(flat[:, channel], minlength=len(values)).astype(np.uint64) for channel in range(flat.shape[1])
-    ]
+    counts = _counts(pixels, len(values))
     sums = tuple(int((own * values).sum()) for own in counts)
     squares = tuple(int((own * values * values).sum()) for own in counts)
-    return ChannelSums(str(pixels.dtype.newbyteorder("=")), len(flat), sums, squares)
+    return ChannelSums(str(pixels.dtype.newbyteorder("=")), pixels.shape[0] * pixels.shape[1], sums, squares)
+
+
+def _counts(pixels: npt.NDArray[np.integer], size: int) -> npt.NDArray[np.uint64]:
+    """How often each value occurs, by channel."""
+    channels = pixels.shape[2]
+    if pixels.dtype == np.uint8:  # Pillow counts in half the time
+        return np.array(as_image(pixels).histogram(), np.uint64).reshape(channels, size)
+    flat = pixels.reshape(-1, channels)
+    counts = [np.bincount(flat[:, channel], minlength=size) for channel in range(channels)]
+    return np.array(counts, np.uint64)
 
 
 def _pixels_of(image: StoredImage) -> npt.NDArray[np.integer]:

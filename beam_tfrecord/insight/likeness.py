@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from beam_tfrecord.insight.grids import CELLS, LEVEL, Grids
 
-SIDE = 16
+SIDE = CELLS // 2
 LEAST_CONTRAST = 3  # levels of grey (standard deviation): below it there is nothing to compare
 _PLACES = SIDE * SIDE
 _ODD_ONES = 4  # places that may differ more: an edge moves by less than a cell
@@ -22,9 +22,8 @@ Thumbnails = npt.NDArray[np.uint8]  # (pictures, SIDE, SIDE)
 
 def thumbnails_of(grids: Grids) -> Thumbnails:
     """The thumbnails of grids."""
-    blocks = CELLS // SIDE
-    sums = grids.reshape(-1, SIDE, blocks, SIDE, blocks).sum(axis=(2, 4), dtype=np.int16)
-    found: Thumbnails = (sums // (blocks * blocks * LEVEL)).astype(np.uint8)
+    pairs = grids[:, ::2] + grids[:, 1::2]
+    found: Thumbnails = ((pairs[:, :, ::2] + pairs[:, :, 1::2]) // (4 * LEVEL)).astype(np.uint8)
     return found
 
 

@@ -11,7 +11,7 @@ from beam_tfrecord.images.sums import ChannelSums, channel_sums
 from beam_tfrecord.insight.grids import grid_of
 from beam_tfrecord.options.config import ConvertConfig
 
-SUMMED_BYTES = 64 << 20  # of pictures that are decoded in full for the statistics of their channels: about a second
+SUMMED_BYTES = 16 << 20  # of pictures that are decoded in full for the statistics of their channels
 SUMMED_PIXELS = 16_000_000  # of one of them
 _SHARES = 1 << 32
 
@@ -51,8 +51,8 @@ _NOTHING = Seen()
 def looking_for(config: ConvertConfig, stored_bytes: float = 0.0) -> Looking:
     """What a conversion looks at. stored_bytes: about how many all pictures have.
 
-    Pixels are looked at only where a conversion decodes them anyway. All of them are summed where that takes about a
-    second, else as many as do.
+    Pixels are looked at only where a conversion decodes them anyway. All of them are summed where they are few, else
+    a share.
     """
     choice = config.insight.insight
     if choice == "off":
