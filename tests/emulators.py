@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 import requests
@@ -83,15 +84,23 @@ def s3_server() -> Iterator[Emulator]:
 
 @contextmanager
 def running(
-    arguments: list[str], port: int, environment: Mapping[str, str] | None = None, *, is_python: bool = True
+    arguments: list[str],
+    port: int,
+    environment: Mapping[str, str] | None = None,
+    *,
+    is_python: bool = True,
+    folder: Path | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that serves on a port, ended with the block. is_python: the arguments are those of this Python."""
+    """A process that serves on a port, ended with the block. is_python: the arguments are those of this Python. folder:
+    in which it works.
+    """
     with subprocess.Popen(
         [sys.executable, *arguments] if is_python else arguments,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=environment,
+        cwd=folder,
     ) as process:
         try:
             _wait_for(port, process)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -92,7 +93,8 @@ def jar_engine(name: str, jar: Path, *arguments: str) -> Iterator[RunningEngine]
     port = free_port()
     ports = [f"--job-port={port}", f"--artifact-port={free_port()}", f"--expansion-port={free_port()}"]
     with (
-        running(["java", "-jar", str(jar), *ports, *arguments], port, is_python=False),
+        tempfile.TemporaryDirectory() as folder,  # workers that it starts leave files where it works
+        running(["java", "-jar", str(jar), *ports, *arguments], port, is_python=False, folder=Path(folder)),
         worker_pool() as (workers, pid),
     ):
         yield RunningEngine(name, (*_portable(f"localhost:{port}"), *external(workers)), pid)

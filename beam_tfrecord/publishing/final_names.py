@@ -25,6 +25,7 @@ from beam_tfrecord.options.config import ConvertConfig, OutputConfig
 from beam_tfrecord.publishing.side_by_side import side_by_side
 from beam_tfrecord.report import build_report
 from beam_tfrecord.storage import Storage, name_of
+from beam_tfrecord.storage.lease import turn
 from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_name, shard_name
 
 
@@ -75,6 +76,15 @@ def name_shards(files: Sequence[StagedFile], compression: str) -> list[NamedShar
         own = [file for file in files if file.split == split and file.num_records]
         named += [NamedShard(file, shard_name(split, number, len(own), compression)) for number, file in enumerate(own)]
     return named
+
+
+def one_publication(output: str, storage: Storage) -> contextlib.AbstractContextManager[None]:
+    """One at a time publishes a dataset in a folder, and whoever comes second sees what the first has done.
+
+    An engine may run a step again while it still runs, on a machine that it takes for lost or slow. Two that publish at
+    once would take each other's files for those of an older dataset.
+    """
+    return turn(f"{output}/publication", storage, "the publication of a dataset")
 
 
 def publish_files(

@@ -37,6 +37,7 @@ from beam_tfrecord.publishing.final_names import (
     StagedFile,
     is_published,
     name_shards,
+    one_publication,
     publish_files,
     staged_files,
     write_report,
@@ -65,8 +66,17 @@ def publish_dataset(
     staged = staged_files(infos, config.output.output) if files is None else files
     check_conservation(infos, staged, plan)
     shards = name_shards(staged, config.shards.compression)
-    if is_published(shards, config.output.output, storage):
-        return read_summary(config.output.output, storage)  # this step ran before, to its end
+    with one_publication(config.output.output, storage):
+        if not is_published(shards, config.output.output, storage):  # else this step ran before, to its end
+            _publish(infos, shards, plan, job, storage)
+        return read_summary(config.output.output, storage)
+
+
+def _publish(
+    infos: Sequence[ShardInfo], shards: Sequence[NamedShard], plan: DatasetPlan, job: Job, storage: Storage
+) -> None:
+    """Decide whether the dataset is published, do so or keep what tells of it, and end the job's lease."""
+    config = job.config
     rejects = read_findings(infos, "rejects", config.output.output, storage)
     warnings = read_findings(infos, "warnings", config.output.output, storage)
     copies = find_copies(infos, config.output.output, storage)
@@ -93,10 +103,8 @@ def publish_dataset(
     else:
         job.confirm(storage)
         keep_files(metadata, staging_folder(config.output.output), storage)
-    summary = read_summary(config.output.output, storage)
     if job.lease is not None:
         job.lease.end_of_job(storage)
-    return summary
 
 
 def keep_files(files: Mapping[str, bytes], staging: str, storage: Storage) -> None:

@@ -176,6 +176,10 @@ class LeaseLostError(StorageError):
     """The lease is gone, or is another's."""
 
 
+class LeaseTakenError(StorageError):
+    """Somebody else holds the lease, and lives."""
+
+
 @contextlib.contextmanager
 def hold(place: str, storage: Storage, command: str, *, is_file: bool = False) -> Iterator[Lease]:
     """Hold the lease of an output folder (or file) as long as the block runs. Raises what :func:`take` raises.
@@ -194,6 +198,26 @@ def hold(place: str, storage: Storage, command: str, *, is_file: bool = False) -
         lease.release()
         raise
     lease.release()
+
+
+@contextlib.contextmanager
+def turn(place: str, storage: Storage, command: str) -> Iterator[None]:
+    """Hold the lease of a file as long as the block runs, once whoever holds it has ended or is dead.
+
+    For steps of one job that an engine may run several times, at the same time and on several machines.
+    """
+    while True:
+        try:
+            lease = take(place, storage, command, is_file=True)
+        except LeaseTakenError:
+            time.sleep(SETTLE)
+        else:
+            break
+    lease.keep()
+    try:
+        yield
+    finally:
+        lease.release()
 
 
 _prepared: dict[str, Lease] = {}
@@ -232,7 +256,7 @@ def check_free(place: str, storage: Storage, *, is_file: bool = False) -> None:
         return
     if uri in _prepared and _prepared[uri].key.id == holder.id:
         return
-    raise StorageError(_taken(place, uri, holder))
+    raise LeaseTakenError(_taken(place, uri, holder))
 
 
 def take(place: str, storage: Storage, command: str, *, is_file: bool = False, is_left: bool = False) -> Lease:
@@ -251,7 +275,7 @@ def take(place: str, storage: Storage, command: str, *, is_file: bool = False, i
                 "there, delete it"
             )
         if holder is not None and not holder.is_dead(time.time()):
-            raise StorageError(_taken(place, uri, holder))
+            raise LeaseTakenError(_taken(place, uri, holder))
         own = _new_holder(command, is_left=is_left)
         if not storage.write_if(uri, _to_json(own), version):
             continue  # somebody was faster; look who
@@ -261,7 +285,7 @@ def take(place: str, storage: Storage, command: str, *, is_file: bool = False, i
         found = _read(uri, storage)
         if found is not None and found[0] is not None and found[0].id == own.id:
             return Lease(LeaseKey(uri, own.id), storage, folders)
-    raise StorageError(f"{public_uri(place)}: several runs want to write there: start one of them, and wait for it")
+    raise LeaseTakenError(f"{public_uri(place)}: several runs want to write there: start one of them, and wait for it")
 
 
 def lease_uri(place: str, *, is_file: bool = False) -> str:

@@ -100,11 +100,13 @@ def quiet_runner() -> None:
 
 
 def quiet_server(options: PipelineOptions) -> None:
-    """Keep Beam from telling how it starts and ends a job server, and Prism from telling what it does.
+    """Keep Beam from telling how it starts and ends a job server and what it makes of flags for that server, and Prism
+    from telling what it does.
 
     Unless the options ask Prism for more. What ends a job is told by the engine when it gives the job up.
     """
-    logging.getLogger("apache_beam.utils.subprocess_server").setLevel(logging.ERROR)
+    for module in ("apache_beam.utils.subprocess_server", "apache_beam.options.pipeline_options"):
+        logging.getLogger(module).setLevel(logging.ERROR)
     if options.view_as(PrismRunnerOptions).prism_log_level == "info":  # the default
         logging.getLogger("PrismJobServer").addFilter(_nothing)  # once, however often
 

@@ -14,6 +14,7 @@ from beam_tfrecord.publishing.final_names import (
     is_published,
     moves,
     name_shards,
+    one_publication,
     publish_moves,
     staged_files,
     token_of,
@@ -36,8 +37,15 @@ def publish_result(infos: Iterable[ShardInfo], job: ReshardJob, storage: Storage
     _check_conservation(infos, job)
     staged = staged_files(infos, output)
     shards = name_shards(staged, job.compression)
-    if is_published(shards, output, storage):
-        return shards  # this step ran before, to its end
+    with one_publication(output, storage):
+        if not is_published(shards, output, storage):  # else this step ran before, to its end
+            _publish(infos, shards, job, storage)
+    return shards
+
+
+def _publish(infos: Sequence[ShardInfo], shards: Sequence[NamedShard], job: ReshardJob, storage: Storage) -> None:
+    """Move the shards, write what tells of them, and end the job's lease."""
+    output = job.options.folder
     files: dict[str, bytes] = {}
     if job.has_metadata:
         repeats = _repeats(infos, job, storage)
@@ -57,7 +65,6 @@ def publish_result(infos: Iterable[ShardInfo], job: ReshardJob, storage: Storage
     publish_moves(moved, files, token_of(shards), output, storage, confirm=lambda: job.confirm(storage))
     if job.lease is not None:
         job.lease.end_of_job(storage)
-    return shards
 
 
 def _check_conservation(infos: Sequence[ShardInfo], job: ReshardJob) -> None:
