@@ -38,9 +38,9 @@ demo: $(READY) ## make a small sample collection, convert it and show the result
 test: $(READY) ## run the test suite (ARGS="-k word" for a part of it)
 	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal $(ARGS)
 
-test-engines: $(READY) ## the same bytes on Prism, Flink and Spark, and real object stores: fetches what can be had, says what it skips
+test-engines: $(READY) ## the same bytes on Prism, Beam's JVM job service, Flink, Spark and real object stores: fetches what can be had, says what it skips
 	@$(BIN)/python -m tests.fetch_engines build/engines
-	@ENGINES=build/engines $(BIN)/python -m pytest tests/cluster $(ARGS)
+	@ENGINES=build/engines $(BIN)/python -m pytest --numprocesses 2 --dist loadscope tests/cluster $(ARGS)
 
 fuzz: $(READY) ## damaged images, odd documents and random collections by the ten thousand (ARGS="--count 50000 --seed 1 --keep folder")
 	@$(BIN)/python -m tests.fuzz_images $(or $(ARGS),--count 20000)
