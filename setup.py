@@ -31,6 +31,7 @@ REQUIRED = [
     "certifi>=2024.7.4",
     "google-api-core>=2,<3",
     "google-auth>=2,<3",
+    "google-cloud-storage>=3,<4",  # of Beam's own sink and of Dataflow's staging
     "google-crc32c>=1.7,<2",
     "grpcio>=1.59,<2",
     "jinja2>=3.1,<4",
