@@ -886,6 +886,21 @@ def _tables() -> Iterator[Case]:
         used={"image": 2, "manifest": 2},
     )
     yield Case(
+        "a table and another that only lists images (Kaggle's sample_submission.csv)",
+        ("train/x.jpg", "test/y.jpg", "train.csv", "sample_submission.csv"),
+        {
+            **pics("train/a.jpg", "test/b.jpg"),
+            "train.csv": as_csv([("image_id", "label"), ("a", "fox")]),
+            "sample_submission.csv": as_csv([("image_id", "answer"), ("b", "?")]),
+        },
+        {"train/a.jpg": Picture("fox")},
+        format="csv",
+        reads="labels of the first",
+        used={"image": 1, "manifest": 1},
+        named={"image that no row names": 1, "other files .csv": 1},
+        warnings=("images_not_named",),
+    )
+    yield Case(
         "several tables that tell no splits",
         ("images/x.jpg", "labels_a.csv", "labels_b.csv"),
         {

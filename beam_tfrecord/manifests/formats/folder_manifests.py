@@ -46,9 +46,19 @@ def find_manifest(
                 found[path] = source
         if found:
             break
-    if len(found) > 1:
-        return _of_splits(folder, found, split)
-    return next(iter(found.values()), None)
+    telling = {path: source for path, source in found.items() if _tells(source)} or found
+    source = _of_splits(folder, telling, split) if len(telling) > 1 else next(iter(telling.values()), None)
+    if source is None or len(telling) == len(found):
+        return source
+    why = "of their images they tell nothing but where they lie, and others tell more"
+    told = Decision("tables left out", ", ".join(path for path in found if path not in telling), why)
+    return dataclasses.replace(source, decisions=(told, *source.decisions))
+
+
+def _tells(source: Source) -> bool:
+    """Whether a manifest says anything of its images: of a table, whether a column with it is read."""
+    roles = source.details.get("roles")
+    return roles is None or any(roles[part] for part in ("label", "boxes", "mask", "captions", "columns"))
 
 
 def _depth(path: str) -> int:
