@@ -17,8 +17,8 @@ from pipelines.terminal import say
 # What most users need, which the short help of convert shows.
 COMMON = frozenset(
     (
-        *("input", "format", "images", "label_pattern", "image_column", "label_column", "columns", "labels"),
-        *("splits", "stratify", "num_shards", "compression", "image_format", "resize", "keys"),
+        *("input", "format", "images", "label_column", "columns", "labels"),
+        *("splits", "num_shards", "image_format", "resize", "keys"),
         *("output", "max_rejects", "resume", "overwrite"),
     )
 )

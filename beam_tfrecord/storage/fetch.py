@@ -19,9 +19,9 @@ from typing import Any, BinaryIO
 from urllib.request import getproxies, proxy_bypass
 
 import certifi
-import pycurl
 
 from beam_tfrecord.storage.faults import UnreadableFileError
+from beam_tfrecord.storage.libcurl import pycurl
 from beam_tfrecord.storage.stores import too_large
 
 CONNECT_SECONDS = 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -37,6 +38,8 @@ def find_credentials() -> Credentials | None:
     from google.auth.transport.requests import Request
 
     request = Request() if _is_google_machine() else _probing_request(Request())
+    told = logging.getLogger("google.auth._default")  # which warns of what is raised as well
+    told.addFilter(_nothing)
     try:
         credentials, _ = google.auth.default(scopes=_SCOPES, request=request)
     except NoMetadataServerError:
@@ -45,7 +48,13 @@ def find_credentials() -> Credentials | None:
         if os.environ.get("GOOGLE_APPLICATION_CREDENTIALS"):
             raise
         return None
+    finally:
+        told.removeFilter(_nothing)
     return credentials
+
+
+def _nothing(record: logging.LogRecord) -> bool:
+    return False
 
 
 def _is_google_machine() -> bool:

@@ -76,7 +76,7 @@ def test_boxes_lie_on_what_was_painted_whatever_the_turn_and_the_size(tmp_path: 
     for orientation in range(1, 9):
         write(tmp_path / f"labels/{orientation}.txt", line)
     write(tmp_path / "data.yaml", "train: images\nnames: [thing]\n")
-    converted(tmp_path, tmp_path / "out", **resize)
+    converted(tmp_path, tmp_path / "out", **resize, insight="off")
     found = by_name(tmp_path / "out")
     assert len(found) == 8
     for record in found.values():
@@ -95,7 +95,7 @@ def test_the_stated_size_tells_on_which_picture_boxes_were_drawn(tmp_path: Path,
         box = [int(left), int(top), int(right - left), int(bottom - top)]
         annotations.append({"image_id": orientation, "category_id": 1, "bbox": box})
     document = {"images": images, "annotations": annotations, "categories": [{"id": 1, "name": "thing"}]}
-    converted(write(tmp_path / "a.json", document), tmp_path / "out", images=str(tmp_path / "images"))
+    converted(write(tmp_path / "a.json", document), tmp_path / "out", images=str(tmp_path / "images"), insight="off")
     found = by_name(tmp_path / "out")
     assert len(found) == 5
     for record in found.values():
@@ -134,7 +134,7 @@ def test_boxes_lie_on_what_was_painted_where_the_turn_is_ignored(
         document["categories"][0]["keypoints"] = ["corner"]
     write(tmp_path / "a.json", document)
     options = {"orientation": "ignore", "box_frame": frame, "images": str(tmp_path / "images"), **resize}
-    converted(tmp_path / "a.json", tmp_path / "out", **options)
+    converted(tmp_path / "a.json", tmp_path / "out", **options, insight="off")
     records = by_name(tmp_path / "out")
     assert len(records) == 8
     for name, record in records.items():
@@ -159,7 +159,12 @@ def test_a_turn_that_nothing_tells_moves_boxes_with_the_raster_and_is_told(tmp_p
     turned_collection(tmp_path)
     lines = ["filename,class,xmin,ymin,xmax,ymax"]
     lines += [f"{n}.jpg,thing," + ",".join(str(side) for side in raster_box(n)) for n in range(1, 9)]
-    converted(write(tmp_path / "boxes.csv", "\n".join(lines)), tmp_path / "out", images=str(tmp_path / "images"))
+    converted(
+        write(tmp_path / "boxes.csv", "\n".join(lines)),
+        tmp_path / "out",
+        images=str(tmp_path / "images"),
+        insight="off",
+    )
     for record in by_name(tmp_path / "out").values():
         check_box_on_paint(record)
     assert warned(tmp_path / "out") == {"ambiguous_orientation": 7}
@@ -190,8 +195,8 @@ def test_the_same_boxes_through_voc_and_through_csv_are_the_same_records(tmp_pat
     for place in (0, 1):  # lines of one image apart
         lines += [f"{name},160,120,{','.join(map(str, objects[place]))}" for name, objects in boxes.items()]
     table = write(tmp_path / "boxes.csv", "\n".join(lines))
-    converted(tmp_path / "voc", tmp_path / "from_voc")
-    converted(table, tmp_path / "from_csv", images=str(tmp_path / "voc/JPEGImages"))
+    converted(tmp_path / "voc", tmp_path / "from_voc", insight="off")
+    converted(table, tmp_path / "from_csv", images=str(tmp_path / "voc/JPEGImages"), insight="off")
     assert shard_bytes(tmp_path / "from_voc") == shard_bytes(tmp_path / "from_csv")
     found = by_name(tmp_path / "from_csv")
     assert [record["image/object/class/text"] for _, record in sorted(found.items())] == [[b"cat", b"dog"], [b"cat"]]
@@ -349,7 +354,7 @@ def test_every_object_is_accounted_for(tmp_path: Path) -> None:
     ]
     (tmp_path / "boxes.csv").write_text("\n".join(lines))
     (tmp_path / "gone.jpg").write_bytes(b"no picture")
-    converted(tmp_path / "boxes.csv", tmp_path / "out", max_rejects="100%")
+    converted(tmp_path / "boxes.csv", tmp_path / "out", max_rejects="100%", insight="off")
     told = conversion(tmp_path / "out")
     assert told["objects"] == {"dropped": 1, "found": 5, "rejected": 2, "stored": 2}
     (record,) = by_name(tmp_path / "out").values()

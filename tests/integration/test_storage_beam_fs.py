@@ -193,7 +193,7 @@ def test_s3_goes_where_the_options_of_beam_say(storage: Storage, monkeypatch: py
         flags = [f"--s3_endpoint_url={server.url}", "--s3_access_key_id=a", "--s3_secret_access_key=b"]
         FileSystems.set_options(PipelineOptions([*flags, "--s3_region_name=us-east-1"]))
         assert storage.read("s3://bucket/a b.jpg") == b"pixels"
-    assert server.seen[0].path in ("/bucket/a%20b.jpg", "/a%20b.jpg")
+    assert server.seen[0].path.partition("?")[0] in ("/bucket/a%20b.jpg", "/a%20b.jpg")
 
 
 def test_missing_aws_credentials_are_one_clear_line_and_no_wait(

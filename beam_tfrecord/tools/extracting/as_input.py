@@ -198,7 +198,7 @@ def read_labels(files: Files, uri: str) -> list[str]:
     with readable(uri), files.open(uri) as stream:
         data = stream.read()
     try:
-        array = np.load(io.BytesIO(data), allow_pickle=False)
+        array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise ManifestError(f"{uri} is no array of NumPy: {error}: move it away to convert without labels") from None
     if array.ndim == 1 and array.dtype.kind in "iu":

@@ -199,7 +199,7 @@ def test_what_is_told_of_a_picture_without_objects_is_kept(tmp_path: Path) -> No
     write(tmp_path / "a.jpg", jpeg(painted_boxes(*SIZE, [])))
     line = {"points": [[1, 1], [2, 2]], "shape_type": "line"}
     write(tmp_path / "a.json", document("a.jpg", line, flags={"day": True}))
-    converted(tmp_path, tmp_path / "out")
+    converted(tmp_path, tmp_path / "out", insight="off")
     assert [finding["code"] for finding in findings(tmp_path / "out", "warnings")] == ["annotation_ignored"]
 
 
@@ -309,7 +309,7 @@ def test_pictures_without_a_label_file_are_told(tmp_path: Path) -> None:
     for name in "ab":
         write(tmp_path / f"in/{name}.jpg", jpeg(painted_boxes(*SIZE, [])))
     write(tmp_path / "in/a.json", document("a.jpg"))
-    converted(tmp_path / "in", tmp_path / "out")
+    converted(tmp_path / "in", tmp_path / "out", insight="off")
     assert conversion(tmp_path / "out")["warnings"] == {"images_not_named": 1}
     (account,) = conversion(tmp_path / "out")["inputs"]
     assert account["found"] == {ANNOTATIONS: 0, FILES: 3, LABEL_FILES: 1}
