@@ -194,3 +194,16 @@ def test_ctrl_c_ends_the_wait_for_a_server_that_is_silent() -> None:
             process.send_signal(signal.SIGINT)
             said, _ = process.communicate(timeout=120)
     assert said == "asking\ninterrupted\n"
+
+
+@pytest.mark.parametrize(
+    "order", [("tensorflow", "beam_tfrecord.storage.fetch"), ("beam_tfrecord.storage.fetch", "tensorflow")]
+)
+def test_tensorflow_in_the_same_process_changes_nothing(order: tuple[str, str]) -> None:
+    """Its library has another libcurl inside, and shows it to what is loaded later."""
+    read = "from beam_tfrecord.storage import Storage; import sys; sys.stdout.buffer.write(Storage().read(sys.argv[1]))"
+    code = f"import {order[0]}, {order[1]}; {read}"
+    with serving(lambda _: Answer(body=PIXELS)) as server:
+        command = [sys.executable, "-c", code, f"{server.url}/a.jpg"]
+        done = subprocess.run(command, capture_output=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout) == (0, PIXELS), done.stderr.decode()

@@ -71,7 +71,10 @@ def result_files(
         options=merged_options([own["options"] for own in conversions]),
         status=PUBLISHED,
         has_array_record=options.array_record,
-        statistics=merged_result_statistics([source.statistics for source in sources], samples),
+        statistics={
+            **merged_result_statistics([source.statistics for source in sources], samples),
+            **_kept_insight(sources, splits),
+        },
     )
     files = dataset_files(description)
     made = json.loads(files[CONVERSION])
@@ -171,6 +174,17 @@ def history(sources: Sequence[Source], options: ReshardOptions, compression: str
         "versions": library_versions(),
     }
     return [*before, step]
+
+
+def _kept_insight(sources: Sequence[Source], splits: Mapping[str, Sequence[PublishedShard]]) -> dict[str, Any]:
+    """What is known of the pictures of one dataset: the places in its shards only where these are the same; nothing of
+    several datasets, whose pictures were never held against each other."""
+    told = sources[0].statistics.get("insight")
+    if len(sources) > 1 or not told:
+        return {}
+    before = sorted((name_of(file.uri), file.split, file.records) for file in sources[0].files)
+    after = sorted((shard.file, split, shard.records) for split, shards in splits.items() for shard in shards)
+    return {"insight": told if before == after else {**told, "clusters": [], "conflicts": [], "worst": {}}}
 
 
 def merged_result_statistics(
