@@ -69,6 +69,10 @@ def _name_in(body: bytes) -> str:
     return name
 
 
+class _Server(server.HTTPServer):
+    request_queue_size = 128  # of connections that wait; the sixth of five is dropped, and comes again after a second
+
+
 if __name__ == "__main__":
     storage = Storage(use_memory_fs=True)
-    server.HTTPServer(("127.0.0.1", int(sys.argv[1])), partial(ConditionalHandler, storage)).serve_forever()
+    _Server(("127.0.0.1", int(sys.argv[1])), partial(ConditionalHandler, storage)).serve_forever()

@@ -38,7 +38,8 @@ LEASE_NAME = ".lease.json"
 LIFETIME = 300.0  # seconds without a renewal after which a lease is nobody's
 RENEWAL = 30.0  # seconds between renewals
 JOB_LIFETIME = 24 * 3600.0  # of a lease that is left to a job which goes on without its launcher
-SETTLE = 1.0  # seconds between writing and reading back, where a store ignores conditions
+SETTLE = 2.0  # seconds between writing and reading back, where a store ignores conditions: a request may be that late
+_TURN = 1.0  # seconds between two looks at a lease that is waited for
 _ATTEMPTS = 8
 
 
@@ -210,7 +211,7 @@ def turn(place: str, storage: Storage, command: str) -> Iterator[None]:
         try:
             lease = take(place, storage, command, is_file=True)
         except LeaseTakenError:
-            time.sleep(SETTLE)
+            time.sleep(_TURN)
         else:
             break
     lease.keep()

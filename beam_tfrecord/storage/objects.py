@@ -160,7 +160,14 @@ class ObjectStore(Store):
         return True
 
     def keeps_conditions(self, uri: str, data: bytes) -> bool:
-        return not self.write_if(uri, data, None)
+        bucket, name = self._target(uri)
+        try:
+            self._write(uri, lambda: self._put_if(bucket, name, data, None))
+        except ChangedFileError:
+            return True
+        except MissingFileError:  # of a server that mixes up requests which come at the same time
+            return False
+        return False
 
     def _read_version(self, bucket: str, name: str) -> tuple[bytes, str]:
         info = self._stat(bucket, name)
