@@ -374,7 +374,7 @@ def test_grey_deep_and_transparent_pictures_are_drawn(tmp_path: Path) -> None:
         "clear/c.png": png(draw_shape("circle", 2, 40, 30).image.convert("RGBA")),
     }
     write_files(tmp_path / "in", files)
-    converted(tmp_path / "in", tmp_path / "out")
+    converted(tmp_path / "in", tmp_path / "out", insight="off")
     html = page(tmp_path / "out")
     assert pictures(html) == 3
     assert "PNG, 1 channel, uint16" in html
