@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -16,6 +16,7 @@ from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Sou
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, parent, relative_files
 from beam_tfrecord.manifests.text.compression import readable
+from beam_tfrecord.manifests.text.lines import TextForm, TextLines
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.spelling import Spellings, plain_form
 from beam_tfrecord.manifests.text.uri_text import WEB_SCHEMES, name_of, scheme_of
@@ -148,3 +149,15 @@ def images_below(files: Files, base: str) -> list[str]:
     if scheme_of(base) in WEB_SCHEMES:  # which knows no folders
         return []
     return [path for path in relative_files(files, base)[0] if is_image_name(path)]
+
+
+def pictures_of_lines(files: Files, source: Source, picture_of: Callable[[str, str], Picture]) -> Iterator[Picture]:
+    """The pictures of a file with a JSON document on each line. picture_of: of a line and its number, as a text."""
+    lines = TextLines(files, source.uri, TextForm(**source.details["text"]))
+    for number, line in enumerate(lines, start=1):
+        if lines.had_nul:
+            lines.had_nul = False
+            problem = RowError("bad_row", "the line holds NUL characters: the file is damaged at this place")
+            yield Picture(str(number), "", problem=problem)
+        elif line.strip():
+            yield picture_of(line, str(number))

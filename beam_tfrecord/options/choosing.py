@@ -89,8 +89,11 @@ def parse_label_names(value: Any) -> str | tuple[tuple[str, str], ...]:
     if isinstance(value, str) or hasattr(value, "__fspath__"):
         text = str(value)
         return text if isinstance(value, str) and "=" in text else parse_place(value)
-    pairs: Iterable[Any] = value.items() if isinstance(value, Mapping) else value
-    return checked_pairs((str(old), str(new or "")) for old, new in pairs)
+    pairs: list[Any] = list(value.items() if isinstance(value, Mapping) else value)
+    wrong = next(((old, new) for old, new in pairs if not isinstance(new, str | None)), None)
+    if wrong is not None:
+        raise ValueError(f"{wrong[0]!r} becomes {wrong[1]!r}, which is no name (None or '' drops a label)")
+    return checked_pairs((str(old), new or "") for old, new in pairs)
 
 
 def pairs_of_text(text: str) -> tuple[tuple[str, str], ...]:

@@ -17,10 +17,10 @@ from beam_tfrecord.annotations.cells import shown
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Source
-from beam_tfrecord.manifests.documents import DocumentFormat, Picture
+from beam_tfrecord.manifests.documents import DocumentFormat, Picture, pictures_of_lines
 from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, bad
 from beam_tfrecord.manifests.text.json_values import decode_json
-from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
+from beam_tfrecord.manifests.text.lines import decode_head, look_at_text
 from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -43,14 +43,7 @@ class AzureMLFormat(DocumentFormat):
         return {"text": look_at_text(files, uri, config.encoding).form.to_details()}, ()
 
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
-        lines = TextLines(files, source.uri, TextForm(**source.details["text"]))
-        for number, line in enumerate(lines, start=1):
-            if lines.had_nul:
-                lines.had_nul = False
-                problem = RowError("bad_row", "the line holds NUL characters: the file is damaged at this place")
-                yield Picture(str(number), "", problem=problem)
-            elif line.strip():
-                yield _picture(line, str(number))
+        return pictures_of_lines(files, source, _picture)
 
 
 def _picture(line: str, where: str) -> Picture:

@@ -17,12 +17,12 @@ from typing import Any
 from beam_tfrecord.core.account import ANNOTATIONS, AccountBuilder, Decision
 from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Source
-from beam_tfrecord.manifests.documents import DocumentFormat, Picture
+from beam_tfrecord.manifests.documents import DocumentFormat, Picture, pictures_of_lines
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, size_of
 from beam_tfrecord.manifests.rings import outline
 from beam_tfrecord.manifests.text.json_values import decode_json
-from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
+from beam_tfrecord.manifests.text.lines import decode_head, look_at_text
 from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.uri_text import name_of, scheme_of
 from beam_tfrecord.options.config import ManifestConfig
@@ -55,14 +55,8 @@ class LabelboxFormat(DocumentFormat):
 
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
         known = frozenset(map(name_of, names))
-        lines = TextLines(files, source.uri, TextForm(**source.details["text"]))
-        for number, line in enumerate(lines, start=1):
-            if lines.had_nul:
-                lines.had_nul = False
-                problem = RowError("bad_row", "the line holds NUL characters: the file is damaged at this place")
-                yield Picture(str(number), "", problem=problem)
-            elif line.strip():
-                yield _picture(line, str(number), source.details["annotator"], known)
+        annotator = source.details["annotator"]
+        return pictures_of_lines(files, source, lambda line, where: _picture(line, where, annotator, known))
 
 
 def _picture(line: str, where: str, annotator: str, known: frozenset[str]) -> Picture:

@@ -23,10 +23,10 @@ from beam_tfrecord.annotations.cells import shown, text_of
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ManifestError, RowError, nearest
 from beam_tfrecord.manifests.base import Files, Source
-from beam_tfrecord.manifests.documents import DocumentFormat, Picture
+from beam_tfrecord.manifests.documents import DocumentFormat, Picture, pictures_of_lines
 from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, bad, size_of
 from beam_tfrecord.manifests.text.json_values import decode_json
-from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text, split_lines
+from beam_tfrecord.manifests.text.lines import decode_head, look_at_text, split_lines
 from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -79,14 +79,8 @@ class SagemakerFormat(DocumentFormat):
         return {"text": sample.form.to_details(), "attributes": chosen, "all_attributes": found}, decided
 
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
-        lines = TextLines(files, source.uri, TextForm(**source.details["text"]))
-        for number, line in enumerate(lines, start=1):
-            if lines.had_nul:
-                lines.had_nul = False
-                problem = RowError("bad_row", "the line holds NUL characters: the file is damaged at this place")
-                yield Picture(str(number), "", problem=problem)
-            elif line.strip():
-                yield _picture(line, number, source.details["attributes"])
+        attributes = source.details["attributes"]
+        return pictures_of_lines(files, source, lambda line, where: _picture(line, where, attributes))
 
 
 def _attributes_of(lines: Sequence[str]) -> dict[str, str]:
@@ -114,8 +108,8 @@ def _kind(value: Mapping[str, Any], name: str) -> str:
     return CLASS if isinstance(held, str | int) and not name.endswith("-ref") else OTHER
 
 
-def _picture(line: str, number: int, attributes: Mapping[str, str]) -> Picture:
-    where, image, count = str(number), "", 0
+def _picture(line: str, where: str, attributes: Mapping[str, str]) -> Picture:
+    image, count = "", 0
     try:
         try:
             value = decode_json(line)
@@ -132,7 +126,7 @@ def _picture(line: str, number: int, attributes: Mapping[str, str]) -> Picture:
             if kind == BOXES:
                 fields |= _boxes(members, name, labels, where)
             elif kind == OTHER:
-                labels.leave_out(f"line {number}", name, "its kind of label is not known")
+                labels.leave_out(f"line {where}", name, "its kind of label is not known")
             else:
                 _labels(members, name, kind, labels)
     except RowError as error:

@@ -13,7 +13,13 @@ from beam_tfrecord.annotations.box_rules import Box
 from beam_tfrecord.annotations.objects import Object, Runs
 from beam_tfrecord.conversion.choosing.choice import chosen_labels, load_choice
 from beam_tfrecord.conversion.choosing.chooser import holds, is_large
-from beam_tfrecord.options.choosing import ChoosingConfig, ExcludeFile, parse_conditions, parse_min_box
+from beam_tfrecord.options.choosing import (
+    ChoosingConfig,
+    ExcludeFile,
+    parse_conditions,
+    parse_label_names,
+    parse_min_box,
+)
 from beam_tfrecord.storage import Storage
 
 
@@ -206,3 +212,13 @@ def test_the_box_of_a_mask_alone_is_that_around_it() -> None:
     runs = Runs(4, 5, (4 * 1 + 1, 2, 2, 2, 9))  # columns 1 and 2, rows 1 and 2
     assert is_large(Object("x", None, mask=runs), parse_min_box("2px"), None)
     assert not is_large(Object("x", None, mask=runs), parse_min_box("3px"), None)
+
+
+@pytest.mark.parametrize("name", [0, False, 3, ["cat"]])
+def test_a_new_name_that_is_no_text_is_refused_and_never_drops_a_label(name: Any) -> None:
+    with pytest.raises(ValueError, match=r"'dog' becomes .*, which is no name"):
+        parse_label_names({"cat": "animal", "dog": name})
+
+
+def test_none_and_an_empty_name_drop_a_label() -> None:
+    assert parse_label_names({"cat": None, "dog": ""}) == (("cat", ""), ("dog", ""))
