@@ -14,10 +14,10 @@ from PIL import Image, JpegImagePlugin, PngImagePlugin
 
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import jpeg, jpeg_scans, png
-from beam_tfrecord.images.notes import Notes
+from beam_tfrecord.images.colour import in_srgb
 from beam_tfrecord.images.pixels import Picture, Pixels, as_image, from_image
-from beam_tfrecord.images.profile import in_srgb
 from beam_tfrecord.images.safety import DECODE_ERRORS, damaged, reason
+from beam_tfrecord.images.stored import Notes
 
 
 def decode_jpeg(

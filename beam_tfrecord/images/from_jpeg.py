@@ -12,13 +12,12 @@ from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import jpeg, jpeg_scans
 from beam_tfrecord.images.decode import decode_jpeg, refuse_cut
-from beam_tfrecord.images.notes import Notes
 from beam_tfrecord.images.render import CHANNELS, Origin, render
 from beam_tfrecord.images.resize import is_resized, is_unchanged, plan_frame
 from beam_tfrecord.images.safety import check_pixels, check_storable
 from beam_tfrecord.images.small import look_at_jpeg
 from beam_tfrecord.images.sniff import what_follows
-from beam_tfrecord.images.stored import SmallPicture, StoredImage, seen_image
+from beam_tfrecord.images.stored import Notes, SmallPicture, StoredImage, seen_image
 from beam_tfrecord.options.config import ImagePolicy
 
 # Shorter sides are decoded in full: at eighths of them the size of the result would not tell which eighth it is.

@@ -10,14 +10,13 @@ from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import png
 from beam_tfrecord.images.decode import decode_png, with_colour_key
-from beam_tfrecord.images.exif import ExifDamagedError, exif_orientation, xmp_orientation
-from beam_tfrecord.images.notes import Notes
-from beam_tfrecord.images.png_pixels import check_pixel_data, has_wide_window
+from beam_tfrecord.images.orientation import ExifDamagedError, exif_orientation, xmp_orientation
+from beam_tfrecord.images.png import check_pixel_data, has_wide_window
 from beam_tfrecord.images.render import CHANNELS, Origin, render
 from beam_tfrecord.images.resize import is_unchanged, plan_frame
 from beam_tfrecord.images.safety import check_pixels, check_storable
 from beam_tfrecord.images.sniff import what_follows
-from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.images.stored import Notes, StoredImage
 from beam_tfrecord.options.config import ImagePolicy
 
 

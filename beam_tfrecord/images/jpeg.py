@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import simplejpeg
 
-from beam_tfrecord.images.exif import ExifDamagedError, exif_orientation, xmp_orientation
+from beam_tfrecord.images.orientation import ExifDamagedError, exif_orientation, xmp_orientation
 
 END = b"\xff\xd9"
 

@@ -17,13 +17,13 @@ from beam_tfrecord.core.geometry import INVERSE, PixelFrame
 from beam_tfrecord.errors import AnnotationError, ImageError
 from beam_tfrecord.images import png, tiff
 from beam_tfrecord.images.encode import encode_png
-from beam_tfrecord.images.notes import Notes
 from beam_tfrecord.images.opened import open_file
 from beam_tfrecord.images.orientation import turn
 from beam_tfrecord.images.pixels import Pixels, from_image
-from beam_tfrecord.images.png_pixels import check_pixel_data
+from beam_tfrecord.images.png import check_pixel_data
 from beam_tfrecord.images.safety import DECODE_ERRORS, check_pixels, damaged
 from beam_tfrecord.images.sniff import NOT_IMAGES, describe, sniff
+from beam_tfrecord.images.stored import Notes
 
 PADDING = 0
 DEFAULT_MAX_PIXELS = 150_000_000

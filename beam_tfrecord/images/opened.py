@@ -1,25 +1,92 @@
-"""Files that are neither JPEG nor PNG, opened and decoded by Pillow one frame at a time."""
+"""Files that are neither JPEG nor PNG, and animated PNG: which Pillow plugin opens them, what to do with those that
+none opens, and their frames, decoded one at a time.
+"""
 
 from __future__ import annotations
 
+import functools
+import importlib
 import io
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import BinaryIO
 
 import numpy as np
-from PIL import Image, ImageFile
+from PIL import Image, ImageFile, PngImagePlugin
 
 from beam_tfrecord.core.geometry import INVERSE
 from beam_tfrecord.errors import ImageError
-from beam_tfrecord.images import codecs, formats, tiff, webp
-from beam_tfrecord.images.exif import ORIENTATION_TAG
-from beam_tfrecord.images.notes import Notes
-from beam_tfrecord.images.orientation import turn
+from beam_tfrecord.images import headers, png, tiff
+from beam_tfrecord.images.colour import in_srgb
+from beam_tfrecord.images.orientation import ORIENTATION_TAG, turn
 from beam_tfrecord.images.pixels import Picture, from_image
-from beam_tfrecord.images.profile import in_srgb
 from beam_tfrecord.images.render import Origin
 from beam_tfrecord.images.safety import DECODE_ERRORS, check_pixels, damaged, reason
-from beam_tfrecord.images.sniff import describe
-from beam_tfrecord.images.tiff_pages import Page, grey_values, with_pages_that_open
+from beam_tfrecord.images.sniff import describe, sniff
+from beam_tfrecord.images.stored import Notes
+from beam_tfrecord.images.tiff import Page, grey_values, with_pages_that_open
+
+# Kind as sniff() names it -> module and class of the Pillow plugin. JPEG and PNG have ways of their own. The classes
+# are used directly: Image.open() hides what they find wrong, and loads all other plugins when they refuse.
+_PLUGINS = MappingProxyType(
+    {
+        "gif": ("PIL.GifImagePlugin", "GifImageFile"),
+        "webp": ("PIL.WebPImagePlugin", "WebPImageFile"),
+        "tiff": ("PIL.TiffImagePlugin", "TiffImageFile"),
+        "bmp": ("PIL.BmpImagePlugin", "BmpImageFile"),
+        "netpbm": ("PIL.PpmImagePlugin", "PpmImageFile"),
+        "avif": ("PIL.AvifImagePlugin", "AvifImageFile"),
+        "heic": ("pillow_heif", "HeifImageFile"),
+        "jpeg2000": ("PIL.Jpeg2KImagePlugin", "Jpeg2KImageFile"),
+        "ico": ("PIL.IcoImagePlugin", "IcoImageFile"),
+        "psd": ("PIL.PsdImagePlugin", "PsdImageFile"),
+        "qoi": ("PIL.QoiImagePlugin", "QoiImageFile"),
+        "sgi": ("PIL.SgiImagePlugin", "SgiImageFile"),
+        "dds": ("PIL.DdsImagePlugin", "DdsImageFile"),
+        "pcx": ("PIL.PcxImagePlugin", "PcxImageFile"),
+        "tga": ("PIL.TgaImagePlugin", "TgaImageFile"),
+    }
+)
+
+_CURES = MappingProxyType(
+    {
+        "heic": "install pillow-heif (pip install pillow-heif), or convert it to JPEG or PNG",
+        "avif": "install a Pillow with AVIF (11.3 or newer), or convert it to JPEG or PNG",
+        "raw": "develop it to JPEG, PNG or TIFF",
+        "svg": "draw it to PNG at the size you need",
+        "eps": "draw it to PNG at the size you need",
+        "wmf": "draw it to PNG at the size you need",
+        "emf": "draw it to PNG at the size you need",
+        "dicom": "export the pixels to 16-bit PNG or TIFF with a window of your choice",
+        "openexr": "convert it to 16-bit PNG or TIFF with a scale of your choice",
+        "hdr": "convert it to 16-bit PNG or TIFF with a scale of your choice",
+        "fits": "convert it to 16-bit PNG or TIFF with a scale of your choice",
+    }
+)
+_USUAL_CURE = "convert it to JPEG or PNG"
+
+
+@functools.cache
+def plugin(kind: str) -> Callable[[BinaryIO], ImageFile.ImageFile] | None:
+    """What opens a file of ``kind``: reads its header, decodes nothing. None when no decoder is installed."""
+    module, name = _PLUGINS.get(kind, ("", ""))
+    if not module:
+        return None
+    try:
+        plugin = importlib.import_module(module)
+    except ImportError:
+        return None
+    if not getattr(plugin, "SUPPORTED", True):  # WebP and AVIF, in a Pillow that was built without them
+        return None
+    found: Callable[[BinaryIO], ImageFile.ImageFile] = getattr(plugin, name)
+    return found
+
+
+def cure(kind: str) -> str:
+    """What a person does about a file of a kind that is not decoded here."""
+    return _CURES.get(kind, _USUAL_CURE)
+
 
 # Kinds whose further frames are frames, not layers or sizes of one picture.
 _WITH_FRAMES = frozenset({"gif", "webp", "tiff", "avif"})
@@ -64,7 +131,7 @@ class OpenedFile:
         try:
             orientation = self._stated_orientation() if kind == "tiff" else 1
             page = self.pages[number] if number < len(self.pages) else None
-            is_deep = tiff.sample_bits(image) > 8 if kind == "tiff" else codecs.is_deep(self.data, kind)
+            is_deep = tiff.sample_bits(image) > 8 if kind == "tiff" else headers.is_deep(self.data, kind)
             has_colour = image.mode in ("RGB", "RGBA")
             pixels = tiff.deep_colour(self.data, number) if kind == "tiff" and is_deep and has_colour else None
             if pixels is None:
@@ -106,16 +173,16 @@ def open_file(data: bytes, kind: str, max_pixels: int, all_frames: bool = False)
 
     Raises ImageError: ``unsupported_format`` when no decoder is installed, ``too_many_pixels``, ``corrupt_image``.
     """
-    opener = formats.opener(kind)
+    opener = plugin(kind)
     if opener is None:
         raise ImageError(
-            "unsupported_format", f"the bytes are {describe(kind)}, which is not decoded here; {formats.cure(kind)}"
+            "unsupported_format", f"the bytes are {describe(kind)}, which is not decoded here; {cure(kind)}"
         )
-    if kind == "psd" and codecs.is_deep(data, kind):
+    if kind == "psd" and headers.is_deep(data, kind):
         raise ImageError("unsupported_format", "a Photoshop file of more than 8 bits; save it as 16-bit PNG or TIFF")
-    is_lossy = codecs.is_lossy(data, kind)
+    is_lossy = headers.is_lossy(data, kind)
     if kind == "webp":
-        header = webp.read_header(data)
+        header = headers.webp_header(data)
         if header is None:
             raise ImageError("corrupt_image", "a WebP without a picture; fetch or export the file again")
         check_pixels(header.width, header.height, max_pixels)
@@ -152,3 +219,51 @@ def _count_frames(image: ImageFile.ImageFile, kind: str) -> int | None:
         return int(getattr(image, "n_frames", 1))
     except DECODE_ERRORS:
         return None
+
+
+def open_frames(data: bytes, max_pixels: int) -> tuple[OpenedFile, range] | None:
+    """An opened file and the numbers of its frames; None when it has only one.
+
+    Raises ImageError: ``too_many_pixels`` when all frames together have more than ``max_pixels``, or what open_file()
+    raises.
+    """
+    kind = sniff(data)
+    if kind == "png":
+        opened = _open_animated_png(data, max_pixels)
+        numbers = range(int(bool(opened and opened.image.info.get("default_image"))), opened.frames if opened else 0)
+    else:
+        opened = open_file(data, kind, max_pixels, all_frames=True) if kind in _WITH_FRAMES else None
+        numbers = range(opened.frames if opened else 0)
+    if opened is None or opened.frames == 1:
+        return None
+    if kind == "gif":
+        blocks = headers.gif_blocks(data)
+        check_pixels(blocks.width, blocks.height, max_pixels)
+        if blocks.is_cut:
+            raise ImageError("truncated_image", "an animated GIF that ends inside of a frame; fetch the file again")
+    width, height = opened.image.size
+    if len(numbers) * width * height > max_pixels:
+        raise ImageError(
+            "too_many_pixels",
+            f"{describe(kind)} of {len(numbers)} frames of {width}x{height} pixels, together more than "
+            f"--max_pixels {max_pixels} allows",
+        )
+    return opened, numbers
+
+
+def _open_animated_png(data: bytes, max_pixels: int) -> OpenedFile | None:
+    """An animated PNG, its texts and profile left out (frames are taken as sRGB); None for a still one."""
+    try:
+        file = png.read_chunks(data)
+    except png.PngError:
+        return None  # convert_image() tells what is wrong
+    if not file.is_animated:
+        return None
+    check_pixels(file.width, file.height, max_pixels)
+    plain = png.frames_only(data)
+    try:
+        image = PngImagePlugin.PngImageFile(io.BytesIO(plain))
+        frames = int(getattr(image, "n_frames", 1))
+    except DECODE_ERRORS as error:
+        raise damaged(error) from error
+    return OpenedFile(plain, image, Origin("png"), frames)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
 from beam_tfrecord.errors import ImageError
-from beam_tfrecord.images.notes import Notes
+from beam_tfrecord.images.stored import Notes
 
 Pixels = NDArray[Any]  # uint8 or uint16
 

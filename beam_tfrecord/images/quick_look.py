@@ -1,7 +1,7 @@
 """The size of a picture that decodes beyond doubt, without its pixels being made.
 
 Every coded bit is looked at: those of a JPEG by libjpeg-turbo, those of a PNG by zlib and by the rules of
-:mod:`.png_pixels`. What has a size here is kept by a conversion as it stands and without a remark, and TensorFlow
+:mod:`.png`. What has a size here is kept by a conversion as it stands and without a remark, and TensorFlow
 decodes it to the same height, width and channels. All else is in doubt, for others to decide: damaged files, those that
 are not quite right, rare kinds that decoders differ on, other formats.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import jpeg, jpeg_scans, png
-from beam_tfrecord.images.png_pixels import check_pixel_data, has_wide_window
+from beam_tfrecord.images.png import check_pixel_data, has_wide_window
 from beam_tfrecord.images.safety import check_pixels, check_storable
 
 Size = tuple[int, int, int]

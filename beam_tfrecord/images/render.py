@@ -11,14 +11,13 @@ import numpy as np
 
 from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.images import colour
+from beam_tfrecord.images.colour import in_srgb
 from beam_tfrecord.images.encode import encode_jpeg, encode_png, encode_raw
-from beam_tfrecord.images.notes import Notes
 from beam_tfrecord.images.orientation import turn
 from beam_tfrecord.images.pixels import Picture, as_image, from_image
-from beam_tfrecord.images.profile import in_srgb
 from beam_tfrecord.images.resize import is_resized, resample
 from beam_tfrecord.images.safety import check_pixels, check_storable
-from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.images.stored import Notes, StoredImage
 from beam_tfrecord.options.config import ImagePolicy
 
 # Channels that --color allows.

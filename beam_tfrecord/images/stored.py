@@ -1,13 +1,30 @@
-"""An image as it goes into a record."""
+"""An image as it goes into a record, and what happened to it on its way."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from beam_tfrecord.core.geometry import PixelFrame
+
+
+@dataclass(slots=True)
+class Notes:
+    """Collects the changes (each once, in order of first mention) and the warnings of one image."""
+
+    changes: dict[str, None] = field(default_factory=dict)
+    warnings: list[tuple[str, str]] = field(default_factory=list)
+
+    def change(self, reason: str) -> None:
+        """reason: one of errors.CHANGE_REASONS."""
+        self.changes[reason] = None
+
+    def warn(self, code: str, message: str) -> None:
+        """code: one of errors.WARNING_CODES."""
+        self.warnings.append((code, message))
 
 
 class SmallPicture(NamedTuple):

@@ -11,9 +11,8 @@ import simplejpeg
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import png
 from beam_tfrecord.images.decode import decode_png
-from beam_tfrecord.images.notes import Notes
 from beam_tfrecord.images.pixels import as_image
-from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.images.stored import Notes, StoredImage
 
 
 class ChannelSums(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from beam_tfrecord.errors import ImageError
-from beam_tfrecord.images import jpeg, webp
+from beam_tfrecord.images import headers, jpeg
 from beam_tfrecord.reading.tensorflow_import import import_tensorflow
 
 
@@ -20,7 +20,7 @@ def decode_with_tensorflow(data: bytes) -> tuple[int, int, int]:
     coded bit, and leaves out only what costs time and cannot fail. (Components of uneven resolutions are where it could
     fail; they are left to the full decoder.) Whatever that refuses is decoded in full, and what comes of it counts.
     """
-    if webp.is_animated(data):
+    if headers.is_animated_webp(data):
         raise ImageError("animated_image", "an animated WebP, which makes TensorFlow crash; store its frames as PNG")
     tensorflow = import_tensorflow()
     with tensorflow.device("/CPU:0"):

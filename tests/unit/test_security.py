@@ -27,7 +27,7 @@ UNPICKLING = {"beam_tfrecord/conversion/planning/blocks.py", "beam_tfrecord/mani
 # Modules that a user names with --plugins; our own, by names that are written in the code.
 IMPORTING = {
     *("beam_tfrecord/__init__.py", "beam_tfrecord/manifests/registry.py", "beam_tfrecord/options/plugins.py"),
-    *("beam_tfrecord/images/formats.py", "pipelines/lean_import.py", "pipelines/main.py"),
+    *("beam_tfrecord/images/opened.py", "pipelines/lean_import.py", "pipelines/main.py"),
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from beam_tfrecord.errors import ConfigError, ImageError
 from beam_tfrecord.images import convert_image, png
-from beam_tfrecord.images.png_pixels import fits_window
+from beam_tfrecord.images.png import fits_window
 from beam_tfrecord.images.quick_look import size_beyond_doubt
 from beam_tfrecord.options.config import ImagePolicy
 from beam_tfrecord.reading import decode_with_tensorflow, has_tensorflow

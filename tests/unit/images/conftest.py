@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from beam_tfrecord.images import formats
+from beam_tfrecord.images import opened
 
 
 @pytest.fixture(autouse=True)
@@ -15,9 +15,9 @@ def without_heif(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     """Hides pillow-heif, which is an extra: what is stored by default must not depend on it."""
     if "heif" not in request.fixturenames:
         monkeypatch.setitem(sys.modules, "pillow_heif", None)
-    formats.opener.cache_clear()
+    opened.plugin.cache_clear()
     yield
-    formats.opener.cache_clear()
+    opened.plugin.cache_clear()
 
 
 @pytest.fixture

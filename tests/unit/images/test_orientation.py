@@ -13,8 +13,7 @@ from PIL import Image
 
 from beam_tfrecord.core.geometry import INVERSE
 from beam_tfrecord.images import convert_image
-from beam_tfrecord.images.exif import ExifDamagedError, exif_orientation, xmp_orientation
-from beam_tfrecord.images.orientation import turn
+from beam_tfrecord.images.orientation import ExifDamagedError, exif_orientation, turn, xmp_orientation
 from beam_tfrecord.options.config import ImagePolicy
 from tests import image_samples as samples
 from tests.image_judge import by_pillow, pixels_of, psnr

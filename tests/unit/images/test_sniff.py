@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import sniff
-from beam_tfrecord.images.from_other import image_kind
+from beam_tfrecord.images.convert import image_kind
 from beam_tfrecord.images.sniff import NOT_IMAGES, describe
 from tests import image_kinds as kinds
 from tests import image_samples as samples
