@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from beam_tfrecord.core.elements import Member
-from beam_tfrecord.manifests.archives.cells import PARQUET_COLUMN, column_of_group
+from beam_tfrecord.manifests.archives.members import PARQUET_COLUMN, column_of_group
 from beam_tfrecord.manifests.text.inline_images import InlineImage
 from beam_tfrecord.manifests.text.uri_text import name_of
 

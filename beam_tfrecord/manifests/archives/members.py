@@ -7,12 +7,15 @@ first of its members is asked for, into a temporary file without a name (so that
 killed), and members are ranges of that. All readers of a process share it; it goes with the last of them. It needs as
 much room in the temporary folder (TMPDIR) as the archive unpacked, in each worker process: where that is too much, a
 zip, a plain tar or a folder serves better.
+
+Members are also the values of a column of Parquet, one behind the other, and pixels that stand in a record as they are.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import re
 import tempfile
 import threading
 import weakref
@@ -22,8 +25,6 @@ from typing import IO, Any, BinaryIO, NamedTuple, Protocol, cast
 
 from beam_tfrecord.core.elements import Member
 from beam_tfrecord.errors import ImageError, StorageError
-from beam_tfrecord.manifests.archives.cells import PARQUET_COLUMN, unpacked_column
-from beam_tfrecord.manifests.archives.raw_pixels import RAW_PIXELS, png_of_pixels
 from beam_tfrecord.manifests.archives.streams import (
     BUFFER,
     LARGEST_MEMBER,
@@ -37,6 +38,60 @@ from beam_tfrecord.manifests.archives.streams import (
     parse_local_header,
 )
 from beam_tfrecord.manifests.text.inline_images import JSON_PICTURE, picture_in_line
+
+PARQUET_COLUMN = "parquet"  # the method of a Member that is a column; offset: number of the row group
+
+
+def column_of_group(table: Any, group: int, column: str) -> list[bytes | None]:
+    """The values of a column of bytes. column: its path, such as ``image.bytes``. Raises ArrowException."""
+    import pyarrow.compute as pc
+
+    name, _, inner = (column, "", "") if column in table.schema_arrow.names else column.rpartition(".")
+    chunks = table.read_row_group(group, columns=[column]).column(name)
+    values: list[bytes | None] = (pc.struct_field(chunks, inner) if inner else chunks).to_pylist()
+    return values
+
+
+def unpacked_column(stream: BinaryIO, group: int, column: str) -> io.BytesIO:
+    """All bytes of the column. Raises BrokenStreamError."""
+    import pyarrow
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(stream) as table:
+            return io.BytesIO(b"".join(value for value in column_of_group(table, group, column) if value is not None))
+    except (pyarrow.ArrowException, ValueError, IndexError) as error:
+        raise BrokenStreamError(f"row group {group} cannot be read as Parquet: {error}") from None
+
+
+RAW_PIXELS = "raw_pixels"  # the method of a Member that is pixels; the last name of its path says how they lie
+_PIXEL_LAYOUT = re.compile(r".*\b(hwc|chw) (\d+)x(\d+)x(\d+)", re.DOTALL)
+
+
+def layout_name(order: str, shape: tuple[int, int, int]) -> str:
+    """The name of a layout. order: ``hwc`` or ``chw``, that of the three numbers and of the samples."""
+    return f"{order} {'x'.join(map(str, shape))}"
+
+
+def png_of_pixels(data: bytes, layout: str) -> bytes:
+    """The pixels as PNG. layout: ends as :func:`layout_name` says. Raises ValueError where the data are none."""
+    import numpy as np
+    from PIL import Image
+
+    found = _PIXEL_LAYOUT.fullmatch(layout)
+    if found is None:
+        raise ValueError(f"{layout!r} says not how the pixels lie")
+    shape = (int(found[2]), int(found[3]), int(found[4]))
+    samples = np.frombuffer(data, np.uint8)
+    if samples.size != shape[0] * shape[1] * shape[2]:
+        raise ValueError(f"{len(data)} bytes are no pixels of {found[1]} {shape}")
+    pixels: Any = samples.reshape(shape) if found[1] == "hwc" else samples.reshape(shape).transpose(1, 2, 0)
+    if pixels.shape[2] == 1:
+        pixels = pixels.reshape(pixels.shape[:2])
+    out = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(pixels)).save(out, "PNG")
+    return out.getvalue()
+
 
 # Room for what follows the name in a local header, and for a checksum behind the data: nearly always one read will do.
 _SLACK = 256

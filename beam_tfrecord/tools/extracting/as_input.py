@@ -31,7 +31,7 @@ from beam_tfrecord.core.elements import Member, RejectedRow, Row
 from beam_tfrecord.datasets.record_view import RecordView, frames, view_record
 from beam_tfrecord.datasets.shard_files import FoundFiles, find_files, starts_with_record
 from beam_tfrecord.errors import REJECT_CODES, DatasetError, ManifestError
-from beam_tfrecord.manifests.archives.raw_pixels import RAW_PIXELS, layout_name
+from beam_tfrecord.manifests.archives.members import RAW_PIXELS, layout_name
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import is_data_name, is_record_name, junk_part
 from beam_tfrecord.manifests.own_outputs import check_input
