@@ -1,4 +1,4 @@
-"""Files that give labels their ids: the label map of the Object Detection API, and JSON.
+"""Files that give labels their ids: the label map of the Object Detection API, JSON, CSV, and the YAML of YOLO.
 
 A label map is a StringIntLabelMap in protobuf's text form (object_detection/protos/string_int_label_map.proto)::
 
@@ -6,16 +6,21 @@ A label map is a StringIntLabelMap in protobuf's text form (object_detection/pro
 
 Where all names are ids of a knowledge graph, as here, the display names are the labels. JSON is ``{"cat": 0}``,
 ``{"0": "cat"}`` (``id2label`` and ``label2id`` of a Hugging Face config.json too), ``["cat", "dog"]``, a list of
-objects with ``id`` and ``name``, or such a list under ``categories``, as COCO has it.
+objects with ``id`` and ``name``, or such a list under ``categories``, as COCO has it. CSV and TSV have a name and an
+id in each line, in either order (``cat,0``, as in keras-retinanet), or a head that says which column is which.
+YAML has ``names``, a list or a mapping of ids to names, as Ultralytics documents it.
 """
 
 from __future__ import annotations
 
+import csv
 import functools
 import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from beam_tfrecord.manifests.text.yaml_text import load_yaml
 
 Item = tuple[int | None, str]
 
@@ -23,6 +28,8 @@ _MAP = re.compile(r"(?:\s|#[^\n]*(?:\n|$))*item\s*:?\s*[{<]")
 _MACHINE_ID = re.compile(r"/[mgt]/\w+|n\d{8}")  # of Freebase and Google's Knowledge Graph; of WordNet
 _INT32_END = 2**31
 _NAMES = ("name", "display_name", "label")
+_NAME_HEADS = frozenset({*_NAMES, "class", "class_name", "classname", "category", "label_name", "labels", "names"})
+_ID_HEADS = frozenset({"id", "class_id", "classid", "label_id", "category_id", "index", "idx", "number"})
 
 
 def read_label_map(text: str, name: str) -> list[Item] | None:
@@ -37,7 +44,9 @@ def read_label_map(text: str, name: str) -> list[Item] | None:
     if ending == "json" or (text.lstrip()[:1] == "{" and _is_json(text)):
         return _checked(_items_of_json(text), "the JSON")
     if ending in ("yaml", "yml"):
-        raise ValueError("is a YAML file: write its names one per line, or as a label map or JSON with ids")
+        return _checked(_items_of_yaml(text), "the YAML")
+    if ending in ("csv", "tsv"):
+        return _checked(_items_of_table(text, "\t" if ending == "tsv" else ","), "the table")
     return None
 
 
@@ -166,3 +175,47 @@ def _is_whole(value: Any) -> bool:
 
 def _is_number(text: str) -> bool:
     return re.fullmatch(r"-?\d+", text) is not None
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# YAML and tables
+
+
+def _items_of_yaml(text: str) -> list[Item]:
+    """The ``names`` of a YAML, or the list that it is."""
+    value = load_yaml(text)
+    names = value.get("names") if isinstance(value, Mapping) else value
+    items = _of_object(names) if isinstance(names, Mapping) else _of_list(names) if isinstance(names, list) else None
+    if items is None:
+        raise ValueError("the YAML tells no labels: it needs names, a list of them or a mapping of ids to names")
+    return items
+
+
+def _items_of_table(text: str, delimiter: str) -> list[Item]:
+    """(id, name) of each line. Without a column of ids the place tells them; a head is known by its usual names."""
+    try:
+        rows = [row for row in csv.reader(text.splitlines(), delimiter=delimiter, strict=True) if any(row)]
+    except csv.Error as error:
+        raise ValueError(f"its quotes do not match ({error})") from None
+    rows = [[cell.strip() for cell in row] for row in rows]
+    head = [cell.casefold() for cell in rows[0]] if rows else []
+    uneven = next((row for row in rows if len(row) != len(head)), None)
+    if uneven is not None:
+        raise ValueError(f"the line {delimiter.join(uneven)!r} has {len(uneven)} cells, and the first has {len(head)}")
+    has_head = not _NAME_HEADS.isdisjoint(head)
+    if has_head:
+        del rows[0]
+        name = next(place for place, cell in enumerate(head) if cell in _NAME_HEADS)
+        number = next((place for place, cell in enumerate(head) if cell in _ID_HEADS), None)
+    elif len(head) > 2:
+        raise ValueError(f"the table has {len(head)} columns and no head such as name,id that says what they are")
+    else:
+        numbers = [place for place in range(len(head)) if all(_is_number(row[place]) for row in rows)]
+        if len(head) == 2 and len(numbers) != 1:
+            raise ValueError("each line of the table must be a name and an id, or put the head name,id in front")
+        number = numbers[0] if len(head) == 2 else None
+        name = 0 if number is None else 1 - number
+    wrong = next((row for row in rows if number is not None and not _is_number(row[number])), None)
+    if wrong is not None and number is not None:
+        raise ValueError(f"the table gives {wrong[name]!r} the id {wrong[number]!r}: ids are whole numbers from 0")
+    return [(None if number is None else int(row[number]), row[name]) for row in rows]

@@ -285,6 +285,17 @@ def test_a_vocabulary_decides_the_ids(tmp_path: Path) -> None:
     assert all("did you mean 'cat'" in f["message"] for f in findings(tmp_path / "out"))
 
 
+def test_numbers_are_not_taken_for_ids_of_the_vocabulary(tmp_path: Path) -> None:
+    manifest = numbered(tmp_path / "in", 4, label=lambda n: str(n % 2))
+    (tmp_path / "classes.csv").write_text("cat,0\nowl,1\n")
+    options = {"labels": str(tmp_path / "classes.csv"), "max_rejects": "100%"}
+    converted(manifest, tmp_path / "refused", **options)
+    assert {f["code"] for f in findings(tmp_path / "refused/.staging")} == {"unknown_label"}
+    assert all("--map_labels 0=cat,1=owl" in f["message"] for f in findings(tmp_path / "refused/.staging"))
+    converted(manifest, tmp_path / "out", map_labels="0=cat,1=owl", **options)
+    assert {texts(r)[0]: r["image/class/label"][0] for r in records(tmp_path / "out")} == {"cat": 0, "owl": 1}
+
+
 def test_stratified_splits_hold_every_class(tmp_path: Path) -> None:
     manifest = numbered(tmp_path / "in", 30, label=lambda n: "rare" if n % 10 == 0 else "common")
     converted(manifest, tmp_path / "out", splits="train=0.8,validation=0.1,test=0.1", stratify=True)

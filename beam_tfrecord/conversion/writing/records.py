@@ -287,9 +287,17 @@ def check_labels(labels: Iterable[str], vocabulary: Vocabulary) -> None:
     """Raise RowError for a label that the vocabulary has not."""
     for label in labels:
         if label not in vocabulary:
-            raise RowError(
-                "unknown_label", f"the label {label!r} is not in the vocabulary{nearest(label, vocabulary.names)}"
-            )
+            cure = nearest(label, vocabulary.names) or _numbers_named(label, vocabulary)
+            raise RowError("unknown_label", f"the label {label!r} is not in the vocabulary{cure}")
+
+
+def _numbers_named(label: str, vocabulary: Vocabulary) -> str:
+    """How numbers that may be ids of names become these: they are not taken for ids, since what they count from is not
+    told."""
+    if not label.isdecimal() or any(name.isdecimal() for name in vocabulary.names):
+        return ""
+    names = ",".join(f"{number}={name}" for number, name in enumerate(vocabulary.names[:2]))
+    return f", which holds names and no numbers; where the numbers stand for names, say so: --map_labels {names},..."
 
 
 def _content(digests: Sequence[str]) -> bytes:
