@@ -122,6 +122,15 @@ def real_number(cell: Any) -> float:
     raise ValueError("is no number")
 
 
+def is_number(cell: Any) -> bool:
+    """Whether a cell is a number to :func:`real_number`."""
+    try:
+        real_number(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def float32_number(cell: Any) -> float:
     """As :func:`real_number`, but a finite number must stay finite as float32."""
     number = real_number(cell)

@@ -4,39 +4,25 @@ from __future__ import annotations
 
 import posixpath
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder, Decision
+from beam_tfrecord.core.account import AccountBuilder, Decision
 from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import is_image_name
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, gather
 from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, parent, relative_files
 from beam_tfrecord.manifests.text.compression import readable
+from beam_tfrecord.manifests.text.json_values import decode_json
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines
+from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.spelling import Spellings, plain_form
 from beam_tfrecord.manifests.text.uri_text import WEB_SCHEMES, name_of, scheme_of
 from beam_tfrecord.options.config import ManifestConfig
-
-
-@dataclass(frozen=True)
-class Picture:
-    """What a document says of one picture.
-
-    where: its place in the document. stated: the picture as the document spells it. fields: canonical ones but for the
-    image. problem: why it is no row but a reject. is_left_out: it is neither; the account tells why.
-    """
-
-    where: str
-    stated: str
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    account: Account = NO_ACCOUNT
-    problem: RowError | None = None
-    is_left_out: bool = False
 
 
 class NamedImages:
@@ -151,13 +137,21 @@ def images_below(files: Files, base: str) -> list[str]:
     return [path for path in relative_files(files, base)[0] if is_image_name(path)]
 
 
-def pictures_of_lines(files: Files, source: Source, picture_of: Callable[[str, str], Picture]) -> Iterator[Picture]:
-    """The pictures of a file with a JSON document on each line. picture_of: of a line and its number, as a text."""
+def pictures_of_lines(
+    files: Files, source: Source, read: Callable[[Members, str, PictureLabels], None]
+) -> Iterator[Picture]:
+    """The pictures of a file with a JSON object on each line. read: gathers the labels of a line; gets its number."""
     lines = TextLines(files, source.uri, TextForm(**source.details["text"]))
-    for number, line in enumerate(lines, start=1):
-        if lines.had_nul:
-            lines.had_nul = False
-            problem = RowError("bad_row", "the line holds NUL characters: the file is damaged at this place")
-            yield Picture(str(number), "", problem=problem)
-        elif line.strip():
-            yield picture_of(line, str(number))
+    for number, line, damage in lines.numbered():
+        where = str(number)
+
+        def read_line(labels: PictureLabels, line: str = line, damage: str = damage, where: str = where) -> None:
+            if damage:
+                raise RowError("bad_row", damage)
+            try:
+                members = Members(decode_json(line), "", "bad_row")
+            except ValueError as error:
+                raise RowError("bad_row", f"the line is no JSON: {error}") from None
+            read(members, where, labels)
+
+        yield gather(where, "", read_line)

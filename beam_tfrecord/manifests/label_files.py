@@ -6,14 +6,15 @@ else is told, and is no row. Images without a label file are none either; the ce
 
 from __future__ import annotations
 
+import codecs
 import posixpath
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from beam_tfrecord.core.account import LABEL_FILES, NO_ACCOUNT, OF_ANOTHER_KIND, Account, AccountBuilder, Decision
+from beam_tfrecord.core.account import LABEL_FILES, OF_ANOTHER_KIND, Account, AccountBuilder, Decision
 from beam_tfrecord.core.elements import Member, RejectedRow, Row
 from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
@@ -21,23 +22,24 @@ from beam_tfrecord.manifests.beside import find_splits, lies_among_labels, split
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.layout import Layout
 from beam_tfrecord.manifests.leftovers import Reads
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, gather
 from beam_tfrecord.manifests.siblings import (
     ImageFinder,
     in_parallel,
     items_of,
     parent,
     pieces_of,
+    read_small,
     relative_files,
     without_suffix,
 )
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.inline_images import JSON_PICTURE
-from beam_tfrecord.manifests.text.json_values import decode_json
+from beam_tfrecord.manifests.text.json_values import OBJECT, decode_json, holds, start_of_json
 from beam_tfrecord.manifests.text.lines import decode_text
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import name_of
 from beam_tfrecord.options.config import ManifestConfig
-from beam_tfrecord.options.values import AUTO_ENCODING
 
 _LOOKED_AT = 20  # files that are read to learn whether the images are there
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -45,21 +47,6 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 class NotOfFormatError(Exception):
     """A file that is called like a label file and is none."""
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """What a label file says.
-
-    fields: canonical ones but for the image. stated: the image as the file spells it. picture: (offset, length) of the
-    JSON that holds the image itself as its ``imageData``. account: of the annotations. problem: why there is no row.
-    """
-
-    fields: dict[str, Any]
-    stated: str = ""
-    picture: tuple[int, int] | None = None
-    account: Account = NO_ACCOUNT
-    problem: RowError | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +73,7 @@ class LabelFileFormat(ManifestFormat):
     claims = False
 
     @abstractmethod
-    def read(self, data: bytes, name: str, encoding: str) -> Labelled:
+    def read(self, data: bytes, name: str, encoding: str) -> Picture:
         """What a label file says. name: of the file, for messages. encoding: that of ``--encoding``.
 
         Raises NotOfFormatError, and RowError for a damaged one.
@@ -204,9 +191,10 @@ class LabelFileFormat(ManifestFormat):
         uri, stem, named = files.join(layout.labels, path), _stem(path), self.image_of(path)
         told = AccountBuilder()
         try:
-            labelled = self.read(_read(files, uri), name_of(path), encoding)
+            data = read_small(files, uri, "label file")
+            labelled = self.read(data, name_of(path), encoding)
+            told.add(labelled.account)
             if labelled.problem is not None:
-                told.add(labelled.account)
                 raise labelled.problem
         except NotOfFormatError:
             image = finder.own(stem, named) if self.claims else None
@@ -220,7 +208,6 @@ class LabelFileFormat(ManifestFormat):
             told.use(LABEL_FILES, "read")
             return rejected(uri, error.code, error.message, finder.own(stem, named) or stem), told.account()
         told.use(LABEL_FILES, "read")
-        told.add(labelled.account)
         fields = dict(labelled.fields)
         try:
             found = finder.find(labelled.stated or named, stem)
@@ -228,8 +215,9 @@ class LabelFileFormat(ManifestFormat):
             return rejected(uri, error.code, error.message, labelled.stated), told.account()
         finder.tell(told, labelled.stated, found, stem)
         fields["image"] = found or _place_of(labelled.stated or named or f"{stem}.jpg", path, layout)
-        if found is None and labelled.picture is not None:
-            fields["member"] = Member(uri, ("imageData",), *labelled.picture, JSON_PICTURE)
+        if found is None and labelled.holds_itself:
+            start = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
+            fields["member"] = Member(uri, ("imageData",), start, len(data) - start, JSON_PICTURE)
         splits = Layout(**layout.splits) if layout.splits else None
         split = self.split_of(path) or split_in(splits, found if found is not None and layout.below else path)
         if split:
@@ -262,19 +250,38 @@ def _place_of(stated: str, path: str, layout: _Layout) -> str:
     return name_of(stated) if joined.startswith("..") and not layout.only else joined
 
 
-def _read(files: Files, uri: str) -> bytes:
-    try:
-        with files.open(uri) as stream:
-            return stream.read()
-    except FileNotFoundError:
-        raise RowError("bad_annotation", f"the label file {uri} does not exist") from None
-    except OSError as error:
-        raise RowError("read_failed", f"the label file {uri} cannot be read: {error}") from None
+class JsonFilesFormat(LabelFileFormat):
+    """Label files that are JSON objects. A subclass tells of what an object is told, and gathers what it says.
 
+    heads: all of them are found in the first bytes of a label file.
+    """
 
-def json_of(data: bytes, name: str, encoding: str = AUTO_ENCODING) -> Any:
-    """The value of a JSON file. Raises RowError."""
-    try:
-        return decode_json(decode_text(data, encoding))
-    except ValueError as error:
-        raise RowError("bad_annotation", f"{name} is no valid JSON: {error}") from None
+    beside = (".json",)
+    heads: tuple[re.Pattern[bytes], ...]
+
+    @abstractmethod
+    def is_labels(self, document: Mapping[str, Any]) -> bool:
+        """Whether an object is a label file of this format."""
+
+    @abstractmethod
+    def gather(self, document: Mapping[str, Any], name: str, labels: PictureLabels) -> None:
+        """Gather what a label file says. name: of the file. Raises RowError."""
+
+    def annotates(self, head: bytes) -> bool:
+        return start_of_json(head) == OBJECT and holds(head, *self.heads)
+
+    def read(self, data: bytes, name: str, encoding: str) -> Picture:
+        try:
+            document = decode_json(decode_text(data, encoding))
+        except ValueError as error:
+            raise RowError("bad_annotation", f"{name} is no valid JSON: {error}") from None
+        if not isinstance(document, Mapping) or not self.is_labels(document):
+            raise NotOfFormatError
+
+        def read(labels: PictureLabels) -> None:
+            try:
+                self.gather(document, name, labels)
+            except RowError as error:
+                raise RowError(error.code, f"{name}: {error.message}") from None
+
+        return gather(name, name, read)

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from beam_tfrecord.annotations.cells import real_number, shown
 from beam_tfrecord.errors import RowError
-from beam_tfrecord.manifests.label_files import LabelFileFormat, Labelled, NotOfFormatError
-from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject
+from beam_tfrecord.manifests.label_files import LabelFileFormat, NotOfFormatError
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, gather
 from beam_tfrecord.manifests.text.lines import decode_head, decode_text, split_lines
 
 _LOOKED_AT = 50
@@ -37,7 +37,7 @@ class LabelLinesFormat(LabelFileFormat):
         found = [self.cells(line) for line in whole]
         return None not in found and any(found)
 
-    def read(self, data: bytes, name: str, encoding: str) -> Labelled:
+    def read(self, data: bytes, name: str, encoding: str) -> Picture:
         try:
             lines = split_lines(decode_text(data, encoding))
         except ValueError as error:
@@ -45,17 +45,16 @@ class LabelLinesFormat(LabelFileFormat):
         found = [(number, line, self.cells(line)) for number, line in enumerate(lines, start=1) if line.strip()]
         if found and all(cells is None for _, _, cells in found):
             raise NotOfFormatError
-        count = sum(cells != [] for _, _, cells in found)
-        labels = PictureLabels()
-        try:
+
+        def read(labels: PictureLabels) -> None:
+            labels.found = sum(cells != [] for _, _, cells in found)
             for number, line, cells in found:
                 if cells is None:
                     raise RowError("bad_annotation", f"{name}:{number} is no line of the format {self.name}: {line!r}")
                 if cells:
                     self.add(cells, f"{name}:{number}", labels)
-        except RowError as error:
-            return Labelled({}, account=account_of_reject(count, name), problem=error)
-        return Labelled(labels.fields(), account=labels.account(count))
+
+        return gather(name, "", read)
 
 
 def numbers_of(cells: Sequence[str], where: str) -> Iterator[float]:
@@ -68,13 +67,3 @@ def numbers_of(cells: Sequence[str], where: str) -> Iterator[float]:
         if not math.isfinite(number):
             raise RowError("bad_annotation", f"{where}: {shown(cell)} is no place in a picture")
         yield number
-
-
-def are_numbers(cells: Sequence[str]) -> bool:
-    """Whether all cells are numbers."""
-    try:
-        for cell in cells:
-            real_number(cell)
-    except ValueError:
-        return False
-    return True

@@ -2,28 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from beam_tfrecord.core.account import Account, AccountBuilder
+from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.text.members import Members
 
 ANNOTATIONS = "annotations"
 ATTRIBUTES = "attributes"
+PICTURES = "pictures"
 IN_REJECTED = "of a rejected picture"
 
 
+@dataclass(frozen=True)
+class Picture:
+    """What a document says of one picture.
+
+    where: its place in the document. stated: the picture as the document spells it. fields: canonical ones but for the
+    image. problem: why it is no row but a reject. is_left_out: it is neither; the account tells why. holds_itself: the
+    document is JSON that holds the picture as its ``imageData``.
+    """
+
+    where: str
+    stated: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    account: Account = NO_ACCOUNT
+    problem: RowError | None = None
+    is_left_out: bool = False
+    holds_itself: bool = False
+
+
 class PictureLabels:
-    """Objects and labels of a picture. Each annotation is stored, or left out with a note; both are counted."""
+    """Objects and labels of a picture. Each annotation is stored, or left out with a note; both are counted.
+
+    stated, is_left_out, holds_itself: as of :class:`Picture`. found: how many annotations the document has of the
+    picture, counted by the reader before it looks at them. with_boxes: no object means that there are none in the
+    picture. further: canonical fields beside those of objects and labels. told: what became of the annotations.
+    """
 
     def __init__(self, name: str = "") -> None:
         """name: of the document, for the account."""
         self._name = name
+        self.stated = ""
+        self.found = 0
+        self.with_boxes = True
+        self.is_left_out = self.holds_itself = False
+        self.further: dict[str, Any] = {}
         self.boxes: list[dict[str, Any]] = []
         self.labels: list[str] = []
         self.notes: list[tuple[str, str]] = []
-        self._told = AccountBuilder()
+        self.told = AccountBuilder()
         self._attributes = 0
 
     def store(self, box: dict[str, Any], count: int = 1) -> None:
@@ -38,29 +68,46 @@ class PictureLabels:
 
     def use(self, use: str, count: int = 1) -> None:
         """Count annotations that were used."""
-        self._told.use(ANNOTATIONS, use, count)
+        self.told.use(ANNOTATIONS, use, count)
 
     def leave_out(self, where: str, what: str, why: str) -> None:
         """Tell of an annotation that is not stored. where: its place in the document. what: its kind."""
         self.notes.append(("annotation_ignored", f"{where}: {what}: {why}"))
-        self._told.name(ANNOTATIONS, what, f"{self._name}:{where}" if self._name else where)
+        self.told.name(ANNOTATIONS, what, f"{self._name}:{where}" if self._name else where)
 
     def attribute(self, name: str, is_stored: bool, where: str) -> None:
         """Count an attribute of an object, which records have or not."""
         self._attributes += 1
         if is_stored:
-            self._told.use(ATTRIBUTES, "stored")
+            self.told.use(ATTRIBUTES, "stored")
         else:
-            self._told.name(ATTRIBUTES, f"{name}: no feature of records", where)
+            self.told.name(ATTRIBUTES, f"{name}: no feature of records", where)
 
     def note(self, where: str, what: str) -> None:
         """Tell of a part of an annotation that is not stored."""
         self.notes.append(("annotation_ignored", f"{where}: {what}"))
 
-    def fields(self, with_boxes: bool = True) -> dict[str, Any]:
-        """Canonical fields. with_boxes: an empty list of objects means that there are none."""
-        fields: dict[str, Any] = {}
-        if self.boxes or with_boxes:
+    def pass_over(self, where: str, why: str, count: int) -> None:
+        """Count annotations of the picture that another one's stand for."""
+        if count:
+            self.told.name(ANNOTATIONS, why, where, count)
+
+    def leave_out_picture(self, where: str, why: str) -> None:
+        """Tell that there is no row of the picture, nor a reject."""
+        self.is_left_out = True
+        self.told.find(PICTURES)
+        self.told.name(PICTURES, why, self.stated or where)
+        self.pass_over(where, IN_REJECTED, self.found)
+
+    def size(self, size: tuple[int, int] | None) -> None:
+        """(width, height) of the picture, where it is stated."""
+        if size is not None:
+            self.further["size"] = size
+
+    def fields(self) -> dict[str, Any]:
+        """Canonical fields."""
+        fields = dict(self.further)
+        if self.boxes or self.with_boxes:
             fields["boxes"] = self.boxes
         if self.labels:
             fields["label"] = self.labels[0] if len(self.labels) == 1 else self.labels
@@ -68,28 +115,82 @@ class PictureLabels:
             fields["notes"] = self.notes
         return fields
 
-    def account(self, found: int) -> Account:
-        """What became of the annotations. found: how many the document has of this picture, counted by the reader."""
+    def account(self) -> Account:
+        """What became of the annotations."""
         told = AccountBuilder()
-        told.add(self._told.account())
-        told.find(ANNOTATIONS, found)
+        told.add(self.told.account())
+        told.find(ANNOTATIONS, self.found)
         if self._attributes:
             told.find(ATTRIBUTES, self._attributes)
         return told.account()
 
 
-def account_of_reject(count: int, example: str) -> Account:
-    """The account of the annotations of a picture that is rejected."""
+def gather(where: str, name: str, read: Callable[[PictureLabels], None]) -> Picture:
+    """The picture whose labels are gathered by ``read``; a RowError that this raises is why there is no row of it.
+
+    where: its place in the document. name: what the account calls that.
+    """
+    labels = PictureLabels(name)
+    try:
+        read(labels)
+    except RowError as error:
+        return Picture(where, labels.stated, account=_account_of_reject(labels.found, name or where), problem=error)
+    return Picture(
+        where,
+        labels.stated,
+        labels.fields(),
+        labels.account(),
+        is_left_out=labels.is_left_out,
+        holds_itself=labels.holds_itself,
+    )
+
+
+def _account_of_reject(count: int, example: str) -> Account:
     told = AccountBuilder()
     told.find(ANNOTATIONS, count)
     told.name(ANNOTATIONS, IN_REJECTED, example, count)
     return told.account()
 
 
+def choose_annotation(
+    annotations: Sequence[Members],
+    rule: str,
+    at: Callable[[Members], str],
+    is_truth: Callable[[Members], bool],
+    by: Callable[[Members], str],
+) -> list[Members]:
+    """Those of several annotations of one picture that count.
+
+    rule: what ``--annotator`` says. at: when an annotation was made. is_truth: whether it is marked as the ground
+    truth. by: who made it.
+    """
+    if rule == "all":
+        return list(annotations)
+    latest = sorted(annotations, key=at)
+    if rule == "first":
+        return latest[:1]
+    if rule in ("latest", "auto"):
+        truths = [one for one in latest if is_truth(one)] if rule == "auto" else []
+        return (truths or latest)[-1:]
+    return [one for one in latest if by(one) == rule][-1:]
+
+
+def length_of(value: Any) -> int:
+    """How many annotations a list of a document has; 0 for what is no list."""
+    return len(value) if isinstance(value, list) else 0
+
+
 def size_of(members: Members, width: str, height: str) -> tuple[int, int] | None:
     """(width, height) that a document states; None where it does not, or states 0. Raises RowError."""
     found = members.whole(width), members.whole(height)
     return (found[0], found[1]) if found[0] and found[1] and min(found[0], found[1]) > 0 else None
+
+
+def size_of_shape(shape: Any) -> tuple[int, int] | None:
+    """(width, height) of a list of height and width, and perhaps channels; None for what is no such list."""
+    sides = shape[:2] if isinstance(shape, list) else []
+    is_size = len(sides) == 2 and all(isinstance(side, int) and side > 0 for side in sides)
+    return (sides[1], sides[0]) if is_size else None
 
 
 def true_flags(flags: Mapping[str, Any]) -> list[str]:

@@ -80,6 +80,17 @@ def relative_files(files: Files, folder: str) -> tuple[list[str], int]:
     return paths, len(junk)
 
 
+def read_small(files: Files, uri: str, what: str) -> bytes:
+    """A small file whole. what: it is, for messages. Raises RowError."""
+    try:
+        with files.open(uri) as stream:
+            return stream.read()
+    except FileNotFoundError:
+        raise RowError("bad_annotation", f"the {what} {uri} does not exist") from None
+    except OSError as error:
+        raise RowError("read_failed", f"the {what} {uri} cannot be read: {error}") from None
+
+
 def pieces_of(source: Source, count: int) -> Iterator[Piece]:
     """Pieces that are ranges of places in a list of ``count`` items; one, empty, when there are none."""
     for start in range(0, max(count, 1), ITEMS_PER_PIECE):

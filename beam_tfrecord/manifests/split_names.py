@@ -39,3 +39,8 @@ def is_split_word(text: str) -> bool:
 def is_split_folder(name: str) -> bool:
     """Whether a folder is called as those that hold one split: ``train``, and ``train2017`` or ``test1``."""
     return _NUMBERED.sub("", name.lower()) in SPLIT_FOLDERS
+
+
+def split_above(path: str) -> str:
+    """The first folder of a path that is called like a split, in lower case; '' where none is."""
+    return next((folder.lower() for folder in path.split("/")[:-1] if is_split_folder(folder)), "")

@@ -14,57 +14,43 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from beam_tfrecord.errors import RowError
-from beam_tfrecord.manifests.label_files import LabelFileFormat, Labelled, NotOfFormatError, json_of
-from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, bad
+from beam_tfrecord.manifests.label_files import JsonFilesFormat
+from beam_tfrecord.manifests.picture_labels import PictureLabels, bad, size_of_shape
 from beam_tfrecord.manifests.rings import outline
-from beam_tfrecord.manifests.split_names import is_split_folder
+from beam_tfrecord.manifests.split_names import split_above
 from beam_tfrecord.manifests.text.members import Members
 
-_ANNOTATION = re.compile(rb'\{\s*"annotation"\s*:\s*\{')
+_ANNOTATION = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"annotation"\s*:\s*\{')
 _OWN = re.compile(rb'"(?:imsize|name_ndx|hypernym)"\s*:')
 _OCCLUDED = {"yes": 1, "no": 0}
 
 
-class Ade20kFormat(LabelFileFormat):
+class Ade20kFormat(JsonFilesFormat):
     """A tree of pictures, each with its JSON beside it."""
 
     name = "ade20k"
-    beside = (".json",)
+    heads = (_ANNOTATION, _OWN)
 
-    def annotates(self, head: bytes) -> bool:
-        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        return _ANNOTATION.match(start) is not None and _OWN.search(head) is not None
+    def is_labels(self, document: Mapping[str, Any]) -> bool:
+        annotation = document.get("annotation")
+        return isinstance(annotation, Mapping) and "object" in annotation
 
-    def read(self, data: bytes, name: str, encoding: str) -> Labelled:
-        document = json_of(data, name, encoding)
-        annotation = document.get("annotation") if isinstance(document, Mapping) else None
-        if not isinstance(annotation, Mapping) or "object" not in annotation:
-            raise NotOfFormatError
+    def gather(self, document: Mapping[str, Any], name: str, labels: PictureLabels) -> None:
+        annotation = document["annotation"]
         found = annotation["object"]
-        count = len(found) if isinstance(found, list) else 1  # a single one is no list, as Matlab writes it
-        try:
-            members = Members(
-                {**annotation, "object": found if isinstance(found, list) else [found]}, "annotation", "bad_annotation"
-            )
-            labels = _labels(members, name)
-            size = annotation.get("imsize")
-            stated = members.text("filename")
-        except RowError as error:
-            problem = RowError(error.code, f"{name}: {error.message}")
-            return Labelled({}, account=account_of_reject(count, name), problem=problem)
-        fields = labels.fields()
-        if isinstance(size, list) and len(size) >= 2 and all(isinstance(side, int) and side > 0 for side in size[:2]):
-            fields["size"] = (size[1], size[0])
-        return Labelled(fields, stated, None, labels.account(count))
+        objects = found if isinstance(found, list) else [found]  # a single one is no list, as Matlab writes it
+        labels.found = len(objects)
+        members = Members({**annotation, "object": objects}, "annotation")
+        _add(members, name, labels)
+        labels.size(size_of_shape(annotation.get("imsize")))
+        labels.stated = members.text("filename")
 
     def split_of(self, path: str) -> str:
         """Folders of scenes lie between that of the split and the files."""
-        return next((folder.lower() for folder in path.split("/")[:-1] if is_split_folder(folder)), "")
+        return split_above(path)
 
 
-def _labels(annotation: Members, name: str) -> PictureLabels:
-    labels = PictureLabels(name)
+def _add(annotation: Members, name: str, labels: PictureLabels) -> None:
     objects = annotation.objects("object") or []
     parts_of = {id(one): one.object("parts") for one in objects}
     owners = Counter(str(parts.raw("ispartof")) for parts in parts_of.values() if parts is not None and _level(parts))
@@ -88,7 +74,6 @@ def _labels(annotation: Members, name: str) -> PictureLabels:
         if owners[str(one.raw("id"))]:
             box["parts"] = owners[str(one.raw("id"))]
         labels.store(box)
-    return labels
 
 
 def _level(parts: Members) -> int:

@@ -17,9 +17,8 @@ from beam_tfrecord.annotations.cells import shown
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Source
-from beam_tfrecord.manifests.documents import DocumentFormat, Picture, pictures_of_lines
-from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, bad
-from beam_tfrecord.manifests.text.json_values import decode_json
+from beam_tfrecord.manifests.documents import DocumentFormat, pictures_of_lines
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad
 from beam_tfrecord.manifests.text.lines import decode_head, look_at_text
 from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.options.config import ManifestConfig
@@ -43,43 +42,29 @@ class AzureMLFormat(DocumentFormat):
         return {"text": look_at_text(files, uri, config.encoding).form.to_details()}, ()
 
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
-        return pictures_of_lines(files, source, _picture)
+        return pictures_of_lines(files, source, _read)
 
 
-def _picture(line: str, where: str) -> Picture:
-    stated, count = "", 0
-    try:
-        try:
-            members = Members(decode_json(line), "", "bad_row")
-        except ValueError as error:
-            raise RowError("bad_row", f"the line is no JSON: {error}") from None
-        stated = members.text("image_url")
-        given = members.raw("label")
-        count = len(given) if isinstance(given, list) else int(given is not None)
-        labels, has_boxes = _labels(given, where)
-        size = _size_of(members.object("image_details"))
-    except RowError as error:
-        return Picture(where, stated, account=account_of_reject(count, where), problem=error)
-    fields = labels.fields(with_boxes=has_boxes)
-    if size is not None:
-        fields["size"] = size
-    return Picture(where, stated, fields, labels.account(count))
+def _read(members: Members, where: str, labels: PictureLabels) -> None:
+    labels.stated = members.text("image_url")
+    given = members.raw("label")
+    labels.found = len(given) if isinstance(given, list) else int(given is not None)
+    _add(given, where, labels)
+    labels.size(_size_of(members.object("image_details")))
 
 
-def _labels(given: Any, where: str) -> tuple[PictureLabels, bool]:
-    """(labels of a line, whether they are those of objects). Raises RowError."""
-    labels = PictureLabels()
+def _add(given: Any, where: str, labels: PictureLabels) -> None:
+    """Add the labels of a line, or its objects. Raises RowError."""
     if given is None or given == "":
         raise RowError("missing_label", "the line has no label")
-    if isinstance(given, str):
-        labels.label(given)
-        return labels, False
-    if not isinstance(given, list):
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list):
         raise bad("label", f"is {shown(given)}, neither a text nor a list")
-    if given and all(isinstance(one, str) for one in given):
-        for name in given:
+    if names and all(isinstance(one, str) for one in names):
+        labels.with_boxes = False
+        for name in names:
             labels.label(name)
-        return labels, False
+        return
     for place, value in enumerate(given):
         one = Members(value, f"label[{place}]")
         box: dict[str, Any] = {"class": one.name("label"), "normalized": True, "origin": f"{where}:{one.where}"}
@@ -92,7 +77,6 @@ def _labels(given: Any, where: str) -> tuple[PictureLabels, bool]:
         if "bbox" not in box and "polygons" not in box:
             raise bad(one.where, f"has neither {', '.join(_SIDES)} nor a polygon")
         labels.store(box)
-    return labels, True
 
 
 def _size_of(details: Members | None) -> tuple[int, int] | None:

@@ -10,8 +10,10 @@ line. Lanes and boxes in space have neither box nor mask. ``--label_column`` nam
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from beam_tfrecord.annotations.cells import shown, text_of
@@ -19,27 +21,23 @@ from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.box_cells import attributes_of
-from beam_tfrecord.manifests.documents import DocumentFormat, Picture
-from beam_tfrecord.manifests.label_files import LabelFileFormat, Labelled, NotOfFormatError, json_of
-from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, bad
+from beam_tfrecord.manifests.documents import DocumentFormat
+from beam_tfrecord.manifests.label_files import JsonFilesFormat
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, gather, length_of
 from beam_tfrecord.manifests.rings import outline, ring
 from beam_tfrecord.manifests.text.compression import open_unpacked
 from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_array, iterate_members
-from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.json_values import OBJECTS, holds, start_of_json
+from beam_tfrecord.manifests.text.members import Members, members_of
 from beam_tfrecord.options.config import ManifestConfig
 
-_BOX = re.compile(rb'"box2d"\s*:\s*\{\s*"(?:x1|y1|x2|y2)"\s*:')
-_OUTLINE = re.compile(rb'"poly2d"\s*:\s*\[')
+_GEOMETRY = re.compile(rb'"box2d"\s*:\s*\{\s*"(?:x1|y1|x2|y2)"\s*:|"poly2d"\s*:\s*\[')
 _FRAME = re.compile(rb'"(?:timeofday|weather)"\s*:')
 _FRAMES, _LABELS, _OBJECTS = (re.compile(rb"\"%s\"\s*:\s*\[" % key) for key in (b"frames", b"labels", b"objects"))
 _NAMED = re.compile(rb'"name"\s*:\s*"')
 _SIDES = ("x1", "y1", "x2", "y2")
 _STEPS = 16  # sides that a curve becomes
 _CURVE, _CORNER = "C", "L"
-
-
-def _holds_labels(head: bytes) -> bool:
-    return _NAMED.search(head) is not None and (_BOX.search(head) is not None or _OUTLINE.search(head) is not None)
 
 
 class BddFormat(DocumentFormat):
@@ -49,12 +47,12 @@ class BddFormat(DocumentFormat):
     leads = True
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
-        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        if start.startswith(b"[") and start[1:].lstrip().startswith(b"{"):
-            is_empty = _FRAME.search(head) is not None and _NAMED.search(head) is not None
-            return _OBJECTS.search(head) is None and (_holds_labels(head) or is_empty)
-        is_document = start.startswith(b"{") and _FRAMES.search(head) is not None and _LABELS.search(head) is not None
-        return is_document and _OBJECTS.search(head) is None and _holds_labels(head)
+        start = start_of_json(head)
+        if not start or holds(head, _OBJECTS):
+            return False
+        if start == OBJECTS:
+            return holds(head, _NAMED, _GEOMETRY) or holds(head, _NAMED, _FRAME)
+        return holds(head, _FRAMES, _LABELS, _NAMED, _GEOMETRY)
 
     def look(self, files: Files, uri: str, config: ManifestConfig) -> tuple[dict[str, Any], tuple[Decision, ...]]:
         asked = config.label_column
@@ -63,88 +61,57 @@ class BddFormat(DocumentFormat):
 
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
         with open_unpacked(files, source.uri) as stream:
-            is_list = _begins_list(stream.read(64))
+            is_list = stream.read(64).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
         with open_unpacked(files, source.uri) as stream:
             for item in iterate_array(stream, source.uri) if is_list else iterate_members(stream, source.uri):
                 if is_list or (item.key == "frames" and item.place >= 0):
-                    yield _picture(item, "" if is_list else "frames", source.details["label"])
+                    where = f"{'' if is_list else 'frames'}[{item.place}]"
+                    yield gather(where, "", partial(_read, item, where, source.details["label"]))
 
 
-def _begins_list(head: bytes) -> bool:
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
-
-
-class BddFilesFormat(LabelFileFormat):
+class BddFilesFormat(JsonFilesFormat):
     """A file for each picture, as in the first release."""
 
     name = "bdd100k_files"
-    beside = (".json",)
+    heads = (_NAMED, _FRAMES, _OBJECTS)
 
-    def annotates(self, head: bytes) -> bool:
-        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        return start.startswith(b"{") and all(
-            pattern.search(head) is not None for pattern in (_NAMED, _FRAMES, _OBJECTS)
-        )
+    def is_labels(self, document: Mapping[str, Any]) -> bool:
+        return isinstance(document.get("frames"), list) and "name" in document
 
-    def read(self, data: bytes, name: str, encoding: str) -> Labelled:
-        document = json_of(data, name, encoding)
-        frames = document.get("frames") if isinstance(document, Mapping) else None
-        if not isinstance(frames, list) or "name" not in document:
-            raise NotOfFormatError
-        count = sum(
-            len(frame["objects"])
-            for frame in frames
-            if isinstance(frame, Mapping) and isinstance(frame.get("objects"), list)
-        )
-        try:
-            members = Members(document, "")
-            found = members.objects("frames") or []
-            if len(found) != 1:
-                raise bad("frames", f"has {len(found)} entries; a file of one picture has one")
-            labels = _labels(found[0].objects("objects") or [], name)
-            stated = members.text("name")
-        except RowError as error:
-            problem = RowError(error.code, f"{name}: {error.message}")
-            return Labelled({}, account=account_of_reject(count, name), problem=problem)
+    def gather(self, document: Mapping[str, Any], name: str, labels: PictureLabels) -> None:
+        labels.found = sum(length_of(frame.get("objects")) for frame in document["frames"] if isinstance(frame, dict))
+        members = Members(document, "")
+        found = members.objects("frames") or []
+        if len(found) != 1:
+            raise bad("frames", f"has {len(found)} entries; a file of one picture has one")
+        _add(found[0].objects("objects") or [], labels)
+        stated = members.text("name")
+        labels.stated = f"{stated}.jpg" if "." not in stated else stated
         for box in labels.boxes:
             box["origin"] = f"{name}:{box['origin']}"
-        return Labelled(labels.fields(), f"{stated}.jpg" if "." not in stated else stated, None, labels.account(count))
 
 
-def _picture(item: JsonItem, key: str, label: str | None) -> Picture:
-    where = f"{key}[{item.place}]"
-    stated, count = "", 0
-    try:
-        if item.repeated:
-            raise RowError("bad_row", f"{where} has the key {item.repeated!r} twice")
-        members = Members(item.value, where, "bad_row")
-        given = members.raw("labels")
-        count = len(given) if isinstance(given, list) else 0
-        video = members.text("videoName")
-        stated = "/".join(filter(None, (video, members.text("name"))))
-        labels = _labels([Members(one.value, one.where) for one in members.objects("labels") or []], "")
-        attributes = members.object("attributes")
-        for key in attributes.value if attributes is not None else ():
-            labels.attribute(str(key), is_stored=key == label, where=where)
-        if label is not None:
-            own = text_of(attributes.raw(label)) if attributes is not None else None
-            if not own:
-                raise RowError("missing_label", f"{where} has no attribute {label!r}")
-            labels.labels.append(own)
-    except RowError as error:
-        return Picture(where, stated, account=account_of_reject(count, where), problem=error)
-    return Picture(where, stated, labels.fields(), labels.account(count))
+def _read(item: JsonItem, where: str, label: str | None, labels: PictureLabels) -> None:
+    members = members_of(item, where)
+    labels.found = length_of(members.raw("labels"))
+    video = members.text("videoName")
+    labels.stated = "/".join(filter(None, (video, members.text("name"))))
+    _add([Members(one.value, one.where) for one in members.objects("labels") or []], labels)
+    attributes = members.below("attributes")
+    for key in attributes:
+        labels.attribute(str(key), is_stored=key == label, where=where)
+    if label is not None:
+        own = text_of(attributes.get(label))
+        if not own:
+            raise RowError("missing_label", f"{where} has no attribute {label!r}")
+        labels.labels.append(own)
 
 
-def _labels(given: Sequence[Members], name: str) -> PictureLabels:
-    """The labels of a frame. name: of the file, for the account. Raises RowError."""
-    labels = PictureLabels(name)
+def _add(given: Sequence[Members], labels: PictureLabels) -> None:
+    """Add the labels of a frame. Raises RowError."""
     for one in given:
         box: dict[str, Any] = {"class": one.name("category"), "origin": one.where}
-        attributes = one.object("attributes")
-        own = {
-            str(key).casefold(): value for key, value in (attributes.value if attributes is not None else {}).items()
-        }
+        own = {str(key).casefold(): value for key, value in one.below("attributes").items()}
         box.update({key: value for key, value in attributes_of(own).items() if isinstance(value, bool | int)})
         for key in own:
             labels.attribute(
@@ -166,7 +133,6 @@ def _labels(given: Sequence[Members], name: str) -> PictureLabels:
             labels.leave_out(one.where, what, "it has neither a box nor a closed outline")
         else:
             labels.store(box)
-    return labels
 
 
 def _polygons(one: Members) -> list[list[float]]:

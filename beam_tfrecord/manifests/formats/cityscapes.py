@@ -12,12 +12,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from beam_tfrecord.errors import RowError
-from beam_tfrecord.manifests.label_files import LabelFileFormat, Labelled, NotOfFormatError, json_of
+from beam_tfrecord.manifests.label_files import JsonFilesFormat
 from beam_tfrecord.manifests.mask_files import SEMANTIC
-from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, size_of
+from beam_tfrecord.manifests.picture_labels import PictureLabels, length_of, size_of
 from beam_tfrecord.manifests.rings import outline
-from beam_tfrecord.manifests.split_names import is_split_folder
+from beam_tfrecord.manifests.split_names import split_above
 from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.uri_text import name_of
 
@@ -27,35 +26,22 @@ _OBJECTS = re.compile(rb'"objects"\s*:\s*\[')
 _GROUP = "group"
 
 
-class CityscapesFormat(LabelFileFormat):
+class CityscapesFormat(JsonFilesFormat):
     """The folder with ``leftImg8bit`` and ``gtFine`` (or ``gtCoarse``), or one label file."""
 
     name = "cityscapes"
-    beside = (".json",)
     suffix = "_polygons.json"
+    heads = (_SIZE, _OBJECTS)
 
-    def annotates(self, head: bytes) -> bool:
-        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        return start.startswith(b"{") and _SIZE.search(head) is not None and _OBJECTS.search(head) is not None
+    def is_labels(self, document: Mapping[str, Any]) -> bool:
+        return "imgHeight" in document and "objects" in document
 
-    def read(self, data: bytes, name: str, encoding: str) -> Labelled:
-        document = json_of(data, name, encoding)
-        if not isinstance(document, Mapping) or "imgHeight" not in document or "objects" not in document:
-            raise NotOfFormatError
-        count = len(document["objects"]) if isinstance(document["objects"], list) else 0
-        try:
-            members = Members(document, "")
-            labels = PictureLabels(name)
-            for one in members.objects("objects") or ():
-                _add(one, labels, name)
-            size = size_of(members, "imgWidth", "imgHeight")
-        except RowError as error:
-            problem = RowError(error.code, f"{name}: {error.message}")
-            return Labelled({}, account=account_of_reject(count, name), problem=problem)
-        fields = labels.fields()
-        if size is not None:
-            fields["size"] = size
-        return Labelled(fields, account=labels.account(count))
+    def gather(self, document: Mapping[str, Any], name: str, labels: PictureLabels) -> None:
+        labels.found = length_of(document["objects"])
+        members = Members(document, "")
+        for one in members.objects("objects") or ():
+            _add(one, labels, name)
+        labels.size(size_of(members, "imgWidth", "imgHeight"))
 
     def image_of(self, path: str) -> str:
         told = _NAME.fullmatch(name_of(path))
@@ -67,7 +53,7 @@ class CityscapesFormat(LabelFileFormat):
 
     def split_of(self, path: str) -> str:
         """Folders of cities lie between that of the split and the files."""
-        return next((folder.lower() for folder in path.split("/")[:-1] if is_split_folder(folder)), "")
+        return split_above(path)
 
 
 def _add(one: Members, labels: PictureLabels, name: str) -> None:

@@ -14,17 +14,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord.annotations.cells import real_number, whole_number
 from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.box_cells import attributes_of
-from beam_tfrecord.manifests.documents import DocumentFormat, Picture
+from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.grouping import Groups
 from beam_tfrecord.manifests.outlines import ellipse, hull, rectangle, rle_of_patch, turned
-from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, gather
 from beam_tfrecord.manifests.text.compression import open_unpacked
 from beam_tfrecord.manifests.text.xml_tree import Element, iterate_children
 
@@ -56,7 +57,8 @@ class CvatFormat(DocumentFormat):
         with Groups() as frames, open_unpacked(files, source.uri) as stream:
             for element in iterate_children(stream, source.uri, "annotations"):
                 if element.name == "image":
-                    yield _picture(element)
+                    where = f"{element.line}"
+                    yield gather(where, where, partial(_read_image, element))
                 elif element.name == "track":
                     for shape in element.children:
                         number = _frame_of(shape, source.uri)
@@ -77,7 +79,8 @@ def _frames(video: set[int], frames: Groups, names: Sequence[str]) -> Iterator[P
     for number in sorted(video | there.keys()):
         shapes = frames.take(str(number))
         where = f"frame {number}"
-        yield _read(shapes, where, there.get(number, f"frame_{number:06}.PNG"), None, {})
+        name = there.get(number, f"frame_{number:06}.PNG")
+        yield gather(where, where, partial(_read, shapes, name, None))
 
 
 def _frame_of(shape: Element, uri: str) -> int:
@@ -93,33 +96,23 @@ def _frame_of(shape: Element, uri: str) -> int:
     return number
 
 
-def _picture(element: Element) -> Picture:
-    name = element.attributes.get("name", "")
-    where = f"{element.line}"
-    fields: dict[str, Any] = {}
+def _read_image(element: Element, labels: PictureLabels) -> None:
     subset = element.attributes.get("subset", "").strip()
     if subset and subset.lower() != "default":  # CVAT's name for no subset
-        fields["split"] = subset.lower()
+        labels.further["split"] = subset.lower()
     sides = [element.attributes.get(side, "") for side in ("width", "height")]
     size: tuple[int, int] | None = None
     if all(side.strip().isdecimal() and int(side) > 0 for side in sides):
         size = int(sides[0]), int(sides[1])
-        fields["size"] = size
-    return _read(element.children, where, name, size, fields)
+    labels.size(size)
+    _read(element.children, element.attributes.get("name", ""), size, labels)
 
 
-def _read(
-    shapes: Sequence[Element], where: str, name: str, size: tuple[int, int] | None, fields: Mapping[str, Any]
-) -> Picture:
-    labels = PictureLabels(where)
-    try:
-        for shape in shapes:
-            _add(shape, labels, size)
-    except RowError as error:
-        return Picture(where, name, account=account_of_reject(len(shapes), where), problem=error)
-    only_tags = bool(shapes) and all(shape.name == "tag" for shape in shapes)
-    found = labels.fields(with_boxes=not only_tags)
-    return Picture(where, name, {**fields, **found}, labels.account(len(shapes)))
+def _read(shapes: Sequence[Element], name: str, size: tuple[int, int] | None, labels: PictureLabels) -> None:
+    labels.stated, labels.found = name, len(shapes)
+    for shape in shapes:
+        _add(shape, labels, size)
+    labels.with_boxes = not shapes or any(shape.name != "tag" for shape in shapes)
 
 
 def _add(shape: Element, labels: PictureLabels, size: tuple[int, int] | None) -> None:

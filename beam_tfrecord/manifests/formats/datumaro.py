@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from beam_tfrecord.annotations.cells import real_number, shown
@@ -19,14 +20,15 @@ from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.box_cells import attributes_of
-from beam_tfrecord.manifests.documents import DocumentFormat, Picture
+from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.outlines import ellipse, rectangle, turned
-from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, gather, length_of, size_of_shape
 from beam_tfrecord.manifests.siblings import parent, without_suffix
 from beam_tfrecord.manifests.split_names import is_split_folder
 from beam_tfrecord.manifests.text.compression import open_unpacked
 from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_members
-from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.json_values import OBJECT, holds, start_of_json
+from beam_tfrecord.manifests.text.members import Members, members_of
 from beam_tfrecord.manifests.text.uri_text import name_of
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -43,9 +45,7 @@ class DatumaroFormat(DocumentFormat):
     leads = True
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
-        if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
-            return False
-        return _OWN.search(head) is not None and _INSIDE.search(head) is not None
+        return start_of_json(head) == OBJECT and holds(head, _OWN, _INSIDE)
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         source = super().describe(files, uri, split, config)
@@ -65,8 +65,8 @@ class DatumaroFormat(DocumentFormat):
                     found = item.value
                     break
         try:
-            names = _names(Members(found if found is not None else {}, "categories"))
-            points = _point_names(Members(found if found is not None else {}, "categories"))
+            categories = Members(found if found is not None else {}, "categories")
+            names, points = _names(categories), _point_names(categories)
         except RowError as error:
             raise ManifestError(f"{uri}: {error.message}") from None
         subset = without_suffix(name_of(uri))
@@ -78,7 +78,8 @@ class DatumaroFormat(DocumentFormat):
         with open_unpacked(files, source.uri) as stream:
             for item in iterate_members(stream, source.uri):
                 if item.key == "items" and item.place >= 0:
-                    yield _picture(item, source)
+                    where = f"items[{item.place}]"
+                    yield gather(where, where, partial(_read, item, where, source))
 
 
 def _names(categories: Members) -> list[str]:
@@ -102,36 +103,24 @@ def _point_names(categories: Members) -> dict[str, list[str]]:
     return found
 
 
-def _picture(item: JsonItem, source: Source) -> Picture:
-    where = f"items[{item.place}]"
-    stated, count = "", 0
-    try:
-        if item.repeated:
-            raise RowError("bad_row", f"{where} has the key {item.repeated!r} twice")
-        members = Members(item.value, where, "bad_row")
-        image = members.object("image") or members.object("media")
-        if image is None:
-            raise RowError("bad_row", f"{where} is no picture: it has no image")
-        stated = image.text("path") or f"{members.name('id')}.jpg"
-        given = members.raw("annotations")
-        count = len(given) if isinstance(given, list) else 0
-        annotations = members.objects("annotations") or []
-        labels = PictureLabels(where)
-        captions = _read([Members(one.value, one.where) for one in annotations], source, labels)
-        size = image.raw("size")
-    except RowError as error:
-        return Picture(where, stated, account=account_of_reject(count, where), problem=error)
-    fields = labels.fields(with_boxes=not labels.labels and not captions)
+def _read(item: JsonItem, where: str, source: Source, labels: PictureLabels) -> None:
+    members = members_of(item, where)
+    image = members.object("image") or members.object("media")
+    if image is None:
+        raise RowError("bad_row", f"{where} is no picture: it has no image")
+    labels.stated = image.text("path") or f"{members.name('id')}.jpg"
+    labels.found = length_of(members.raw("annotations"))
+    annotations = members.objects("annotations") or []
+    captions = _add_all([Members(one.value, one.where) for one in annotations], source, labels)
+    labels.with_boxes = not labels.labels and not captions
     if captions:
-        fields["captions"] = captions
+        labels.further["captions"] = captions
     if source.details["split"]:
-        fields["split"] = source.details["split"]
-    if isinstance(size, list) and len(size) == 2 and all(isinstance(side, int) and side > 0 for side in size):
-        fields["size"] = (size[1], size[0])
-    return Picture(where, stated, fields, labels.account(count))
+        labels.further["split"] = source.details["split"]
+    labels.size(size_of_shape(image.raw("size")))
 
 
-def _read(annotations: Sequence[Members], source: Source, labels: PictureLabels) -> list[str]:
+def _add_all(annotations: Sequence[Members], source: Source, labels: PictureLabels) -> list[str]:
     """Add annotations to the labels of their picture; the captions. Raises RowError."""
     captions: list[str] = []
     objects: dict[tuple[Any, ...], list[Members]] = {}
@@ -169,8 +158,7 @@ def _add(parts: Sequence[Members], source: Source, labels: PictureLabels) -> Non
     box: dict[str, Any] = {"class": _class(first, source), "origin": first.where}
     for part in parts:
         kind = part.text("type")
-        attributes = part.object("attributes")
-        for name, value in attributes.value.items() if attributes is not None else ():
+        for name, value in part.below("attributes").items():
             found = attributes_of({str(name).casefold(): value}) if isinstance(value, bool | int) else {}
             box.update(found)
             labels.attribute(str(name), is_stored=bool(found), where=part.where)

@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from beam_tfrecord.manifests.label_lines import LabelLinesFormat, are_numbers, numbers_of
+from beam_tfrecord.annotations.cells import is_number
+from beam_tfrecord.manifests.label_lines import LabelLinesFormat, numbers_of
 from beam_tfrecord.manifests.picture_labels import PictureLabels, bad
 
 _HEAD = re.compile(r"(?:imagesource|gsd|acquisition_?dates?)\s*:", re.IGNORECASE)
@@ -29,7 +30,7 @@ class DotaFormat(LabelLinesFormat):
         if _HEAD.match(line.strip()):
             return []
         cells = line.split()
-        if len(cells) not in _VALUES or not are_numbers(cells[:_CORNERS]) or _NUMBER.fullmatch(cells[_CORNERS]):
+        if len(cells) not in _VALUES or not all(map(is_number, cells[:_CORNERS])) or _NUMBER.fullmatch(cells[_CORNERS]):
             return None
         return cells
 

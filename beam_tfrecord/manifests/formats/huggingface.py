@@ -19,12 +19,13 @@ from beam_tfrecord.errors import AmbiguousManifestError, ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import is_data_name, is_image_name, junk_part
 from beam_tfrecord.manifests.formats.parquet import Cells, items_of_cells, opened_parquet, parquet_cells
-from beam_tfrecord.manifests.label_files import json_of
 from beam_tfrecord.manifests.picture_cells import BYTES, PATH, arrow_places, holds_pictures, picture_cell
 from beam_tfrecord.manifests.shard_names import SHARD, SPLIT_OF_NAME, split_of_shard
 from beam_tfrecord.manifests.siblings import parent, relative_files
 from beam_tfrecord.manifests.split_names import is_split_folder
 from beam_tfrecord.manifests.text.compression import readable
+from beam_tfrecord.manifests.text.json_values import decode_json
+from beam_tfrecord.manifests.text.lines import read_text
 from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.uri_text import folder_of, name_of, with_slash, without_slash
 from beam_tfrecord.manifests.typed_tables import TypedTable, table_of
@@ -206,10 +207,10 @@ def _saved(files: Files, folder: str, split: str) -> list[_Shard]:
 
 
 def _json(files: Files, uri: str) -> Members:
-    with files.open(uri) as stream:
-        data = stream.read()
     try:
-        return Members(json_of(data, uri), "")
+        return Members(decode_json(read_text(files, uri)), "")
+    except ValueError as error:
+        raise ManifestError(f"{uri} is no valid JSON: {error}") from None
     except RowError as error:
         raise ManifestError(f"{uri}: {error.message}") from None
 

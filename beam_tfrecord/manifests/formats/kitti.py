@@ -13,7 +13,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from beam_tfrecord.manifests.label_lines import LabelLinesFormat, are_numbers, numbers_of
+from beam_tfrecord.annotations.cells import is_number
+from beam_tfrecord.manifests.label_lines import LabelLinesFormat, numbers_of
 from beam_tfrecord.manifests.picture_labels import PictureLabels, bad
 
 _VALUES = (15, 16)
@@ -28,7 +29,7 @@ class KittiFormat(LabelLinesFormat):
 
     def cells(self, line: str) -> list[str] | None:
         cells = line.split()
-        is_object = len(cells) in _VALUES and _NUMBER.match(cells[0]) is None and are_numbers(cells[4:8])
+        is_object = len(cells) in _VALUES and _NUMBER.match(cells[0]) is None and all(map(is_number, cells[4:8]))
         return cells if is_object else None
 
     def add(self, cells: Sequence[str], where: str, labels: PictureLabels) -> None:

@@ -14,20 +14,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from beam_tfrecord.annotations.cells import real_number, shown
-from beam_tfrecord.core.account import AccountBuilder, Decision
+from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Source
-from beam_tfrecord.manifests.documents import DocumentFormat, Picture
+from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.grouping import Groups
 from beam_tfrecord.manifests.outlines import ellipse, rectangle, runs_of, turned
-from beam_tfrecord.manifests.picture_labels import ANNOTATIONS, PictureLabels, account_of_reject
+from beam_tfrecord.manifests.picture_labels import (
+    PICTURES,
+    Picture,
+    PictureLabels,
+    choose_annotation,
+    gather,
+    length_of,
+)
 from beam_tfrecord.manifests.text.compression import open_unpacked
 from beam_tfrecord.manifests.text.json_stream import iterate_array
+from beam_tfrecord.manifests.text.json_values import OBJECTS, holds, start_of_json
 from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -60,7 +69,6 @@ _IMAGE_KEYS = ("image", "img", "picture", "photo", "image_url", "url")
 _UPLOAD = re.compile(r"^[0-9a-f]{8}-")
 SKIPPED = "not annotated, or skipped"
 OF_ANOTHER = "of another annotator"
-_PICTURES = "pictures"
 
 
 class LabelStudioFormat(DocumentFormat):
@@ -70,17 +78,18 @@ class LabelStudioFormat(DocumentFormat):
     leads = True
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
-        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        if not (start.startswith(b"[") and start[1:].lstrip().startswith(b"{")):
-            return False
-        is_min = all(pattern.search(head) for pattern in _MIN)
-        return is_min or (_TASKS.search(head) is not None and _IN_TASKS.search(head) is not None)
+        return start_of_json(head) == OBJECTS and (holds(head, *_MIN) or holds(head, _TASKS, _IN_TASKS))
 
     def look(self, files: Files, uri: str, config: ManifestConfig) -> tuple[dict[str, Any], tuple[Decision, ...]]:
         return {"annotator": config.annotator}, (Decision("annotation of several", config.annotator, "--annotator"),)
 
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
         known = frozenset(name.rpartition("/")[2] for name in names)
+        annotator = source.details["annotator"]
+
+        def picture(task: Mapping[str, Any], where: str) -> Picture:
+            return gather(where, where, partial(_read, task, where, annotator, known))
+
         with Groups() as entries, open_unpacked(files, source.uri) as stream:
             for item in iterate_array(stream, source.uri):
                 where = f"[{item.place}]"
@@ -88,12 +97,12 @@ class LabelStudioFormat(DocumentFormat):
                     why = f"has the key {item.repeated!r} twice" if item.repeated else f"is {shown(item.value)}"
                     yield Picture(where, "", problem=RowError("bad_row", f"{where} {why}: a task is an object"))
                 elif "annotations" in item.value or "completions" in item.value:
-                    yield _picture(item.value, where, source.details["annotator"], known)
+                    yield picture(item.value, where)
                 else:
                     entries.add(str(item.value.get("id", where)), (where, item.value))
             for key in entries.left():
                 found = entries.take(key)
-                yield _picture(_task_of(found), found[0][0], source.details["annotator"], known)
+                yield picture(_task_of(found), found[0][0])
 
 
 def _task_of(entries: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
@@ -122,43 +131,29 @@ def _sizes(value: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value.get(key) for key in ("original_width", "original_height", "id", "parentID")}
 
 
-def _picture(task: Mapping[str, Any], where: str, annotator: str, known: frozenset[str]) -> Picture:
-    count = 0
-    stated = ""
-    told = AccountBuilder()
-    try:
-        members = Members(task, where, "bad_row")
-        annotations = members.objects("annotations") or members.objects("completions") or []
-        count = sum(len(results) for one in annotations if isinstance(results := one.raw("result"), list))
-        stated = _image_of(members, known)
-        live = [one for one in annotations if one.raw("was_cancelled") is not True and one.raw("skipped") is not True]
-        chosen = _choose(live, annotator)
-        if not chosen:
-            told.find(_PICTURES, 1)
-            told.name(_PICTURES, SKIPPED, stated or where)
-            told.add(account_of_reject(count, where))
-            return Picture(where, stated, account=told.account(), is_left_out=True)
-        labels = PictureLabels(where)
-        size = None
-        used = 0
-        for one in chosen:
-            results = one.objects("result") or []
-            used += len(results)
-            size = _add(results, labels) or size
-        if len(live) > len(chosen):
-            by = ", ".join(_annotator_of(one) for one in live)
-            labels.note(where, f"there are annotations by {by}; that of {_annotator_of(chosen[0])} is taken")
-    except RowError as error:
-        return Picture(where, stated, account=account_of_reject(count, where), problem=error)
-    found = labels.fields(with_boxes=not labels.labels)
-    told.add(labels.account(used))
-    if count > used:
-        told.find(ANNOTATIONS, count - used)
-        told.name(ANNOTATIONS, OF_ANOTHER, where, count - used)
-    told.find(_PICTURES, 1)
-    told.use(_PICTURES, "annotated")
-    fields = {**found, "frame": "upright", **({"size": size} if size is not None else {})}
-    return Picture(where, stated, fields, told.account())
+def _read(task: Mapping[str, Any], where: str, annotator: str, known: frozenset[str], labels: PictureLabels) -> None:
+    members = Members(task, where, "bad_row")
+    annotations = members.objects("annotations") or members.objects("completions") or []
+    labels.found = sum(length_of(one.raw("result")) for one in annotations)
+    labels.stated = _image_of(members, known)
+    live = [one for one in annotations if one.raw("was_cancelled") is not True and one.raw("skipped") is not True]
+    chosen = choose_annotation(live, annotator, _at, lambda one: one.raw("ground_truth") is True, _annotator_of)
+    if not chosen:
+        labels.leave_out_picture(where, SKIPPED)
+        return
+    used = 0
+    for one in chosen:
+        results = one.objects("result") or []
+        used += len(results)
+        labels.size(_add(results, labels))
+    labels.pass_over(where, OF_ANOTHER, labels.found - used)
+    if len(live) > len(chosen):
+        by = ", ".join(map(_annotator_of, live))
+        labels.note(where, f"there are annotations by {by}; that of {_annotator_of(chosen[0])} is taken")
+    labels.with_boxes = not labels.labels
+    labels.further["frame"] = "upright"
+    labels.told.find(PICTURES)
+    labels.told.use(PICTURES, "annotated")
 
 
 def _annotator_of(annotation: Members) -> str:
@@ -168,19 +163,8 @@ def _annotator_of(annotation: Members) -> str:
     return str(by) if by is not None else f"annotation {annotation.raw('id')}"
 
 
-def _choose(annotations: Sequence[Members], rule: str) -> list[Members]:
-    """The annotations that count, of those that were not skipped."""
-    latest = sorted(annotations, key=lambda one: str(one.raw("updated_at") or one.raw("created_at") or ""))
-    if rule == "all":
-        return list(annotations)
-    if rule == "first":
-        return latest[:1]
-    if rule == "latest":
-        return latest[-1:]
-    if rule == "auto":
-        truths = [one for one in latest if one.raw("ground_truth") is True]
-        return (truths or latest)[-1:]
-    return [one for one in latest if _annotator_of(one) == rule][-1:]
+def _at(annotation: Members) -> str:
+    return str(annotation.raw("updated_at") or annotation.raw("created_at") or "")
 
 
 def _image_of(task: Members, known: frozenset[str]) -> str:

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
-from beam_tfrecord.core.account import ANNOTATIONS, AccountBuilder, Decision
+from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Source
-from beam_tfrecord.manifests.documents import DocumentFormat, Picture, pictures_of_lines
+from beam_tfrecord.manifests.documents import DocumentFormat, pictures_of_lines
 from beam_tfrecord.manifests.filenames import is_image_name
-from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, size_of
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, choose_annotation, length_of, size_of
 from beam_tfrecord.manifests.rings import outline
-from beam_tfrecord.manifests.text.json_values import decode_json
 from beam_tfrecord.manifests.text.lines import decode_head, look_at_text
 from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.uri_text import name_of, scheme_of
@@ -56,42 +56,27 @@ class LabelboxFormat(DocumentFormat):
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
         known = frozenset(map(name_of, names))
         annotator = source.details["annotator"]
-        return pictures_of_lines(files, source, lambda line, where: _picture(line, where, annotator, known))
+        return pictures_of_lines(files, source, partial(_read, annotator, known))
 
 
-def _picture(line: str, where: str, annotator: str, known: frozenset[str]) -> Picture:
-    stated, count = "", 0
-    try:
-        try:
-            members = Members(decode_json(line), "", "bad_row")
-        except ValueError as error:
-            raise RowError("bad_row", f"the line is no JSON: {error}") from None
-        stated = _image_of(members, known)
-        found = _found_labels(members)
-        count = sum(map(_count, found))
-        chosen = _choose(found, annotator, where)
-        labels = PictureLabels()
-        for one in chosen:
-            _add(one, labels, where)
-        if len(found) > len(chosen):
-            by = ", ".join(map(_by, found))
-            labels.note(
-                where, f"there are labels by {by}; {'that of ' + _by(chosen[0]) if chosen else 'none'} is taken"
-            )
-        media = members.object("media_attributes")
-        size = size_of(media, "width", "height") if media is not None else None
-    except RowError as error:
-        return Picture(where, stated, account=account_of_reject(count, where), problem=error)
-    fields = labels.fields(with_boxes=not labels.labels) | {"frame": "upright"}
-    if size is not None:
-        fields["size"] = size
-    used = sum(map(_count, chosen))
-    told = AccountBuilder()
-    told.add(labels.account(used))
-    if count > used:
-        told.find(ANNOTATIONS, count - used)
-        told.name(ANNOTATIONS, _OF_ANOTHER, where, count - used)
-    return Picture(where, stated, fields, told.account())
+def _read(annotator: str, known: frozenset[str], members: Members, where: str, labels: PictureLabels) -> None:
+    labels.stated = _image_of(members, known)
+    found = _found_labels(members)
+    labels.found = sum(map(_count, found))
+    chosen = choose_annotation(found, annotator, _at, _is_truth, _by)
+    if found and not chosen:
+        labels.leave_out_picture(where, _OF_ANOTHER)
+        return
+    for one in chosen:
+        _add(one, labels, where)
+    labels.pass_over(where, _OF_ANOTHER, labels.found - sum(map(_count, chosen)))
+    if len(found) > len(chosen):
+        by = ", ".join(map(_by, found))
+        labels.note(where, f"there are labels by {by}; that of {_by(chosen[0])} is taken")
+    media = members.object("media_attributes")
+    labels.size(size_of(media, "width", "height") if media is not None else None)
+    labels.with_boxes = not labels.labels
+    labels.further["frame"] = "upright"
 
 
 def _image_of(row: Members, known: frozenset[str]) -> str:
@@ -119,8 +104,9 @@ def _found_labels(row: Members) -> list[Members]:
 def _count(label: Members) -> int:
     """How many annotations a label has."""
     annotations = label.value.get("annotations")
-    lists = [annotations.get(key) for key in ("objects", "classifications")] if isinstance(annotations, dict) else []
-    return sum(len(one) for one in lists if isinstance(one, list))
+    return sum(
+        length_of(annotations.get(key)) for key in ("objects", "classifications") if isinstance(annotations, dict)
+    )
 
 
 def _by(label: Members) -> str:
@@ -140,19 +126,6 @@ def _is_truth(label: Members) -> bool:
         part is not None and part.raw(key) is True
         for part, key in ((performance, "benchmark_reference_label"), (details, "is_benchmark_reference"))
     )
-
-
-def _choose(labels: Sequence[Members], rule: str, where: str) -> list[Members]:
-    """The labels that count."""
-    latest = sorted(labels, key=_at)
-    if rule == "all" or len(labels) < 2:
-        return list(labels)
-    if rule == "first":
-        return latest[:1]
-    if rule in ("latest", "auto"):
-        truths = [one for one in latest if _is_truth(one)] if rule == "auto" else []
-        return (truths or latest)[-1:]
-    return [one for one in latest if _by(one) == rule][-1:]
 
 
 def _add(label: Members, labels: PictureLabels, where: str) -> None:

@@ -22,74 +22,46 @@ from beam_tfrecord.annotations.cells import real_number, shown
 from beam_tfrecord.annotations.polygons import draw_polygons
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.box_cells import attributes_of
-from beam_tfrecord.manifests.label_files import LabelFileFormat, Labelled, NotOfFormatError, json_of
+from beam_tfrecord.manifests.label_files import JsonFilesFormat
 from beam_tfrecord.manifests.outlines import ellipse, hull, rectangle, rle_of_patch, runs_of
-from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, bad, size_of, true_flags
+from beam_tfrecord.manifests.picture_labels import PictureLabels, bad, length_of, size_of, true_flags
 from beam_tfrecord.manifests.text.members import Members
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_SHAPES = re.compile(rb'"shapes"\s*:\s*\[')
+# The picture may stand first, and be so long that nothing else is seen.
+_SHAPES = re.compile(rb'"shapes"\s*:\s*\[|"imageData"\s*:\s*"[A-Za-z0-9+/=\\]{1000}')
 _OTHERS = re.compile(rb'"(?:imagePath|imageData|imageHeight|shape_type)"\s*:')
 _POINTS = ("point", "points")
 _LINES = ("line", "linestrip")
 _FOUR_CORNERS = ("oriented_rectangle", "rotation")
 
 
-class LabelmeFormat(LabelFileFormat):
+class LabelmeFormat(JsonFilesFormat):
     """LabelMe files and their pictures, or one file."""
 
     name = "labelme"
-    beside = (".json",)
+    heads = (_SHAPES, _OTHERS)
 
-    def annotates(self, head: bytes) -> bool:
-        """Whether an object begins whose members are those of LabelMe, in whatever order."""
-        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        if not start.startswith(b"{"):
-            return False
-        return _OTHERS.search(head) is not None and (_SHAPES.search(head) is not None or _begins_with_picture(head))
+    def is_labels(self, document: Mapping[str, Any]) -> bool:
+        return "shapes" in document or "imagePath" in document
 
-    def read(self, data: bytes, name: str, encoding: str) -> Labelled:
-        document = json_of(data, name, encoding)
-        if not isinstance(document, Mapping) or not ("shapes" in document or "imagePath" in document):
-            raise NotOfFormatError
-        count = len(document["shapes"]) if isinstance(document.get("shapes"), list) else 0
-        try:
-            members = Members(document, "")
-            labels = _labels(members, name)
-            fields = labels.fields(with_boxes=bool(count) or not _has_flags(members))
-            size = size_of(members, "imageWidth", "imageHeight")
-            stated = members.text("imagePath")
-            picture = _picture(members, data)
-        except RowError as error:
-            problem = RowError(error.code, f"{name}: {error.message}")
-            return Labelled({}, account=account_of_reject(count, name), problem=problem)
-        fields["frame"] = "upright"
-        if size is not None:
-            fields["size"] = size
-        for box in fields.get("boxes", ()):
+    def gather(self, document: Mapping[str, Any], name: str, labels: PictureLabels) -> None:
+        members = Members(document, "")
+        labels.found = length_of(document.get("shapes"))
+        flags = members.below("flags")
+        labels.labels += true_flags(flags)
+        labels.with_boxes = bool(labels.found) or not flags
+        labels.further["frame"] = "upright"
+        size = size_of(members, "imageWidth", "imageHeight")
+        labels.size(size)
+        _add_shapes(members, size, labels)
+        labels.stated = members.text("imagePath")
+        labels.holds_itself = bool(members.text("imageData"))
+        for box in labels.boxes:
             box["origin"] = f"{name}:{box['origin']}"
-        return Labelled(fields, stated, picture, labels.account(count))
-
-
-def _begins_with_picture(head: bytes) -> bool:
-    """Whether the picture stands first, and is so long that nothing else is seen."""
-    return re.search(rb'"imageData"\s*:\s*"[A-Za-z0-9+/=\\]{1000}', head) is not None
-
-
-def _picture(members: Members, data: bytes) -> tuple[int, int] | None:
-    """(offset, length) of the JSON that holds the picture, in the bytes of the file."""
-    if not members.text("imageData"):
-        return None
-    start = len(data) - len(data.removeprefix(b"\xef\xbb\xbf"))
-    return start, len(data) - start
-
-
-def _has_flags(members: Members) -> bool:
-    flags = members.object("flags")
-    return flags is not None and bool(flags.value)
 
 
 @dataclass(frozen=True)
@@ -115,11 +87,7 @@ class _Spots:
     points: list[tuple[float, float]]
 
 
-def _labels(members: Members, name: str) -> PictureLabels:
-    labels = PictureLabels(name)
-    flags = members.object("flags")
-    labels.labels += true_flags(flags.value if flags is not None else {})
-    size = size_of(members, "imageWidth", "imageHeight")
+def _add_shapes(members: Members, size: tuple[int, int] | None, labels: PictureLabels) -> None:
     objects: dict[tuple[str, Any], list[_Region]] = {}
     spots: list[_Spots] = []
     for shape in members.objects("shapes") or ():
@@ -146,7 +114,6 @@ def _labels(members: Members, name: str) -> PictureLabels:
     for spot in spots:
         if _owner(spot, objects) is None:
             labels.leave_out(spot.where, "point", "it has the group_id of no object, or of more than one")
-    return labels
 
 
 def _owner(spot: _Spots, objects: Mapping[tuple[str, Any], list[_Region]]) -> tuple[str, Any] | None:
@@ -164,8 +131,7 @@ def _points_of(
 def _region(shape: Members, kind: str, labels: PictureLabels) -> _Region | None:
     """A shape with an area; None for one of a type that is not known."""
     points = _points(shape)
-    flags = shape.object("flags")
-    names = {str(name).casefold(): value for name, value in (flags.value if flags is not None else {}).items()}
+    names = {str(name).casefold(): value for name, value in shape.below("flags").items()}
     attributes = attributes_of({"difficult": shape.raw("difficult"), **names})
     for name in true_flags(names):
         if not attributes_of({name: True}):

@@ -103,16 +103,14 @@ def _rows(files: Files, piece: Piece) -> Iterator[Row | RejectedRow]:
     source = piece.source
     lines = TextLines(files, source.uri, TextForm(**source.details["text"]), piece.start, piece.end)
     labels = source.details["labels"]
-    for number, line in enumerate(lines, start=piece.first_line):
+    for number, line, damage in lines.numbered(piece.first_line):
         origin = f"{source.uri}:{number}"
-        if lines.had_nul:
-            lines.had_nul = False
-            yield rejected(origin, "bad_row", "the line holds NUL characters: the file is damaged at this place")
-        elif line := line.rstrip():
-            try:
-                yield Row(origin, _fields(line, labels, origin))
-            except RowError as error:
-                yield rejected(origin, error.code, error.message)
+        try:
+            if damage:
+                raise RowError("bad_row", damage)
+            yield Row(origin, _fields(line.rstrip(), labels, origin))
+        except RowError as error:
+            yield rejected(origin, error.code, error.message)
 
 
 def label_form(lines: Sequence[str], uri: str = "") -> str:

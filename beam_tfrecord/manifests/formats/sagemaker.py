@@ -17,14 +17,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from beam_tfrecord.annotations.cells import shown, text_of
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ManifestError, RowError, nearest
 from beam_tfrecord.manifests.base import Files, Source
-from beam_tfrecord.manifests.documents import DocumentFormat, Picture, pictures_of_lines
-from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, bad, size_of
+from beam_tfrecord.manifests.documents import DocumentFormat, pictures_of_lines
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, length_of, size_of
 from beam_tfrecord.manifests.text.json_values import decode_json
 from beam_tfrecord.manifests.text.lines import decode_head, look_at_text, split_lines
 from beam_tfrecord.manifests.text.members import Members
@@ -80,7 +81,7 @@ class SagemakerFormat(DocumentFormat):
 
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
         attributes = source.details["attributes"]
-        return pictures_of_lines(files, source, lambda line, where: _picture(line, where, attributes))
+        return pictures_of_lines(files, source, partial(_read, attributes))
 
 
 def _attributes_of(lines: Sequence[str]) -> dict[str, str]:
@@ -108,49 +109,36 @@ def _kind(value: Mapping[str, Any], name: str) -> str:
     return CLASS if isinstance(held, str | int) and not name.endswith("-ref") else OTHER
 
 
-def _picture(line: str, where: str, attributes: Mapping[str, str]) -> Picture:
-    image, count = "", 0
-    try:
-        try:
-            value = decode_json(line)
-        except ValueError as error:
-            raise RowError("bad_row", f"the line is no JSON: {error}") from None
-        members = Members(value, "", "bad_row")
-        image = members.text(_SOURCE)
-        count = sum(_count(value, name, kind) for name, kind in attributes.items())
-        labels = PictureLabels()
-        fields: dict[str, Any] = {}
-        for name, kind in attributes.items():
-            if value.get(name) is None:
-                continue
-            if kind == BOXES:
-                fields |= _boxes(members, name, labels, where)
-            elif kind == OTHER:
-                labels.leave_out(f"line {where}", name, "its kind of label is not known")
-            else:
-                _labels(members, name, kind, labels)
-    except RowError as error:
-        return Picture(where, image, account=account_of_reject(count, where), problem=error)
-    has_boxes = any(kind == BOXES and value.get(name) is not None for name, kind in attributes.items())
-    return Picture(where, image, {**fields, **labels.fields(with_boxes=has_boxes)}, labels.account(count))
+def _read(attributes: Mapping[str, str], members: Members, where: str, labels: PictureLabels) -> None:
+    value = members.value
+    labels.stated = members.text(_SOURCE)
+    labels.found = sum(_count(value, name, kind) for name, kind in attributes.items())
+    labels.with_boxes = False
+    for name, kind in attributes.items():
+        if value.get(name) is None:
+            continue
+        if kind == BOXES:
+            labels.with_boxes = True
+            _add_boxes(members, name, labels, where)
+        elif kind == OTHER:
+            labels.leave_out(f"line {where}", name, "its kind of label is not known")
+        else:
+            _add_labels(members, name, kind, labels)
 
 
 def _count(value: Mapping[str, Any], name: str, kind: str) -> int:
     """How many annotations an attribute holds."""
     held = value.get(name)
     if kind == BOXES:
-        found = held.get("annotations") if isinstance(held, Mapping) else None
-        return len(found) if isinstance(found, list) else 0
-    if kind == CLASSES:
-        return len(held) if isinstance(held, list) else 0
-    return int(held is not None)
+        return length_of(held.get("annotations")) if isinstance(held, Mapping) else 0
+    return length_of(held) if kind == CLASSES else int(held is not None)
 
 
-def _boxes(members: Members, name: str, labels: PictureLabels, where: str) -> dict[str, Any]:
-    """Add the boxes of an attribute; what else they tell of the image. Raises RowError."""
+def _add_boxes(members: Members, name: str, labels: PictureLabels, where: str) -> None:
+    """Add the boxes of an attribute, and what else they tell of the image. Raises RowError."""
     held, metadata = members.object(name), members.object(f"{name}{_METADATA}")
     assert held is not None
-    names = _class_map(metadata)
+    names = metadata.below("class-map") if metadata is not None else {}
     annotations = held.objects("annotations") or []
     scores = (metadata.objects("objects") if metadata is not None else None) or []
     for place, item in enumerate(annotations):
@@ -166,18 +154,18 @@ def _boxes(members: Members, name: str, labels: PictureLabels, where: str) -> di
             box["confidence"] = scores[place].raw("confidence")
         labels.store(box)
     sizes = held.objects("image_size") or []
-    size = size_of(sizes[0], "width", "height") if sizes else None
-    return {"size": size} if size is not None else {}
+    if sizes:
+        labels.size(size_of(sizes[0], "width", "height"))
 
 
-def _labels(members: Members, name: str, kind: str, labels: PictureLabels) -> None:
+def _add_labels(members: Members, name: str, kind: str, labels: PictureLabels) -> None:
     """Add the labels of an attribute. Raises RowError."""
     metadata = members.object(f"{name}{_METADATA}")
     if kind == CLASSES:
         held = members.raw(name)
         if not isinstance(held, list):
             raise bad(name, f"is {shown(held)}, not a list of class ids")
-        names = _class_map(metadata)
+        names = metadata.below("class-map") if metadata is not None else {}
         for place, number in enumerate(held):
             labels.label(_class_name(names, text_of(number) or "", f"{name}[{place}]"))
         return
@@ -186,11 +174,6 @@ def _labels(members: Members, name: str, kind: str, labels: PictureLabels) -> No
     if not found:
         raise RowError("missing_label", f"{name} is empty, and {name}{_METADATA} has no class-name")
     labels.label(found)
-
-
-def _class_map(metadata: Members | None) -> Mapping[str, Any]:
-    found = metadata.object("class-map") if metadata is not None else None
-    return found.value if found is not None else {}
 
 
 def _class_name(names: Mapping[str, Any], number: str, where: str) -> str:

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 from beam_tfrecord.annotations.cells import shown
 from beam_tfrecord.annotations.polygons import draw_polygons
 from beam_tfrecord.errors import RowError
-from beam_tfrecord.manifests.label_files import LabelFileFormat, Labelled, NotOfFormatError, json_of
+from beam_tfrecord.manifests.label_files import JsonFilesFormat
 from beam_tfrecord.manifests.outlines import hull, rle_of_patch, runs_of
-from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, size_of
+from beam_tfrecord.manifests.picture_labels import PictureLabels, length_of, size_of
 from beam_tfrecord.manifests.rings import ring
 from beam_tfrecord.manifests.text.members import Members
 
@@ -34,37 +34,27 @@ _OTHERS = re.compile(rb'"(?:classTitle|geometryType)"\s*:|"size"\s*:\s*\{')
 _MOST_BYTES = 2**28
 
 
-class SuperviselyFormat(LabelFileFormat):
+class SuperviselyFormat(JsonFilesFormat):
     """A project or dataset of Supervisely."""
 
     name = "supervisely"
-    beside = (".json",)
+    heads = (_OBJECTS, _OTHERS)
 
-    def annotates(self, head: bytes) -> bool:
-        start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        return start.startswith(b"{") and _OBJECTS.search(head) is not None and _OTHERS.search(head) is not None
+    def is_labels(self, document: Mapping[str, Any]) -> bool:
+        return "objects" in document and "size" in document
 
-    def read(self, data: bytes, name: str, encoding: str) -> Labelled:
-        document = json_of(data, name, encoding)
-        if not isinstance(document, Mapping) or "objects" not in document or "size" not in document:
-            raise NotOfFormatError
-        count = sum(len(document[key]) for key in ("objects", "tags") if isinstance(document.get(key), list))
-        try:
-            members = Members(document, "")
-            stated_size = members.object("size")
-            size = size_of(stated_size, "width", "height") if stated_size is not None else None
-            labels = PictureLabels(name)
-            for tag in members.objects("tags") or ():
-                _add_tag(tag, labels)
-            for one in members.objects("objects") or ():
-                _add(one, size, labels, name)
-        except RowError as error:
-            problem = RowError(error.code, f"{name}: {error.message}")
-            return Labelled({}, account=account_of_reject(count, name), problem=problem)
-        fields = labels.fields(with_boxes=not labels.labels)
-        if size is not None:
-            fields["size"] = size
-        return Labelled(fields, name.removesuffix(".json"), None, labels.account(count))
+    def gather(self, document: Mapping[str, Any], name: str, labels: PictureLabels) -> None:
+        labels.stated = name.removesuffix(".json")
+        labels.found = length_of(document["objects"]) + length_of(document.get("tags"))
+        members = Members(document, "")
+        stated_size = members.object("size")
+        size = size_of(stated_size, "width", "height") if stated_size is not None else None
+        labels.size(size)
+        for tag in members.objects("tags") or ():
+            _add_tag(tag, labels)
+        for one in members.objects("objects") or ():
+            _add(one, size, labels, name)
+        labels.with_boxes = not labels.labels
 
 
 def _add_tag(tag: Members, labels: PictureLabels) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from beam_tfrecord.annotations.cells import real_number
+from beam_tfrecord.annotations.cells import is_number, real_number
 from beam_tfrecord.core.account import KEYS, AccountBuilder, Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import RowError
@@ -105,7 +105,7 @@ def _has_paths(rows: Sequence[Sequence[str]], rests: Sequence[Sequence[str]]) ->
     if boxes:
         return all(0 <= real_number(cell) <= 1 for rest in boxes for cell in rest[2:] if cell.strip())
     has_use = all(row[0].strip() in _USES for row in rows if row)
-    return has_use and any(len(rest) > 2 for rest in rests) and not any(_is_number(c) for r in rests for c in r[1:])
+    return has_use and any(len(rest) > 2 for rest in rests) and not any(is_number(c) for r in rests for c in r[1:])
 
 
 def _is_json(lines: Sequence[str]) -> bool:
@@ -127,15 +127,7 @@ def split_off_use(cells: Sequence[str]) -> tuple[str, list[str]]:
 def is_box_row(cells: Sequence[str]) -> bool:
     """Whether cells are uri, label, and corners: numbers or nothing, of which there are at least four."""
     corners = [cell for cell in cells[2:] if cell.strip()]
-    return len(cells) <= 10 and len(corners) >= 4 and all(_is_number(cell) for cell in corners)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        real_number(cell)
-    except ValueError:
-        return False
-    return True
+    return len(cells) <= 10 and len(corners) >= 4 and all(is_number(cell) for cell in corners)
 
 
 def _csv_rows(lines: TextLines, uri: str, *, with_boxes: bool) -> Iterator[Row | RejectedRow]:
@@ -152,7 +144,7 @@ def _csv_row(cells: Sequence[str], origin: str, with_boxes: bool) -> Row | Rejec
     fields: dict[str, Any] = {"image": image}
     if split:
         fields["split"] = split
-    if not with_boxes and sum("." in cell and _is_number(cell) for cell in rest[2:]) > 1:
+    if not with_boxes and sum("." in cell and is_number(cell) for cell in rest[2:]) > 1:
         return rejected(
             origin, "bad_row", "the line seems to have a box, but not uri, label and all its corners", image
         )
@@ -220,12 +212,9 @@ class _Sides:
 
 
 def _json_rows(lines: TextLines, uri: str, sides: _Sides, told: AccountBuilder) -> Iterator[Item]:
-    for number, line in enumerate(lines, start=1):
-        if lines.had_nul:
-            lines.had_nul = False
-            yield rejected(f"{uri}:{number}", "bad_row", "the line holds NUL characters: the file is damaged there")
-        elif line.strip():
-            yield _json_row(line, f"{uri}:{number}", sides, told)
+    for number, line, damage in lines.numbered():
+        origin = f"{uri}:{number}"
+        yield rejected(origin, "bad_row", damage) if damage else _json_row(line, origin, sides, told)
     yield from sides.decided()
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from beam_tfrecord.annotations.cells import real_number, shown
@@ -21,11 +22,12 @@ from beam_tfrecord.errors import ConfigError, RowError, nearest
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.box_cells import REGION, region_of
 from beam_tfrecord.manifests.box_reading import class_attribute
-from beam_tfrecord.manifests.documents import DocumentFormat, Picture
+from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.outlines import ellipse, turned
-from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, gather
 from beam_tfrecord.manifests.text.compression import open_unpacked
 from beam_tfrecord.manifests.text.json_stream import iterate_members
+from beam_tfrecord.manifests.text.json_values import OBJECT, holds, start_of_json
 from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -41,9 +43,7 @@ class ViaFormat(DocumentFormat):
     leads = True
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
-        if not head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
-            return False
-        return _PROJECT.search(head) is not None or all(pattern.search(head) for pattern in _INSIDE)
+        return start_of_json(head) == OBJECT and (holds(head, _PROJECT) or holds(head, *_INSIDE))
 
     def look(self, files: Files, uri: str, config: ManifestConfig) -> tuple[dict[str, Any], tuple[Decision, ...]]:
         """Reads the file once, for the attributes of its regions."""
@@ -64,7 +64,7 @@ class ViaFormat(DocumentFormat):
 
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
         for key, value, repeated in _pictures(files, source.uri):
-            yield _picture(key, value, repeated, source.details["class"])
+            yield gather(f"{key!r}", key, partial(_read, key, value, repeated, source.details["class"]))
 
 
 def _pictures(files: Files, uri: str) -> Iterator[tuple[str, Any, str]]:
@@ -85,28 +85,22 @@ def _regions(picture: Any) -> list[Any]:
     return given if isinstance(given, list) else []
 
 
-def _picture(key: str, value: Any, repeated: str, chosen: str) -> Picture:
+def _read(key: str, value: Any, repeated: str, chosen: str, labels: PictureLabels) -> None:
     where = f"{key!r}"
     regions = _regions(value)
-    stated = ""
-    try:
-        members = Members(value, where, "bad_row")
-        stated = members.text("filename")
-        if repeated:
-            raise RowError("bad_annotation", f"{where} has the key {repeated!r} twice")
-        given = members.raw("regions")
-        if given is not None and not isinstance(given, list | Mapping):
-            raise RowError("bad_annotation", f"{members.path('regions')} is {shown(given)}, not a list of regions")
-        labels = PictureLabels(key)
-        for place, region in enumerate(regions):
-            _add(Members(region, f"{where}.regions[{place}]"), chosen, labels)
-        attributes = members.object("file_attributes")
-        for name, text in attributes.value.items() if attributes is not None else ():
-            if text not in ("", None):
-                labels.attribute(f"{name} of a file", is_stored=False, where=key)
-    except RowError as error:
-        return Picture(where, stated, account=account_of_reject(len(regions), key), problem=error)
-    return Picture(where, stated, labels.fields(), labels.account(len(regions)))
+    labels.found = len(regions)
+    members = Members(value, where, "bad_row")
+    labels.stated = members.text("filename")
+    if repeated:
+        raise bad(where, f"has the key {repeated!r} twice")
+    given = members.raw("regions")
+    if given is not None and not isinstance(given, list | Mapping):
+        raise bad(members.path("regions"), f"is {shown(given)}, not a list of regions")
+    for place, region in enumerate(regions):
+        _add(Members(region, f"{where}.regions[{place}]"), chosen, labels)
+    for name, text in members.below("file_attributes").items():
+        if text not in ("", None):
+            labels.attribute(f"{name} of a file", is_stored=False, where=key)
 
 
 def _add(region: Members, chosen: str, labels: PictureLabels) -> None:

@@ -30,6 +30,7 @@ from beam_tfrecord.manifests.siblings import (
     items_of,
     parent,
     pieces_of,
+    read_small,
     relative_files,
     without_suffix,
 )
@@ -181,7 +182,7 @@ class _Reader:
     masks: Mapping[str, tuple[str, frozenset[str]]]
 
     def _fields(self, uri: str) -> tuple[dict[str, Any], Account]:
-        return fields_of_xml(_read_xml(self.files, uri), name_of(uri), self.layout.encoding)
+        return fields_of_xml(read_small(self.files, uri, "annotation file"), name_of(uri), self.layout.encoding)
 
     def row(self, path: str) -> tuple[Row | RejectedRow, Account]:
         """The row of an annotation file, or of a class mask where there are no annotations; and what it was made of."""
@@ -207,16 +208,6 @@ class _Reader:
         for field, (folder, names) in self.masks.items():
             fields[field] = self.files.join(folder, f"{stem}.png") if f"{stem}.png" in names else ""
         return Row(origin, fields), account
-
-
-def _read_xml(files: Files, uri: str) -> bytes:
-    try:
-        with files.open(uri) as stream:
-            return stream.read()
-    except FileNotFoundError:
-        raise RowError("bad_annotation", f"the annotation file {uri} does not exist") from None
-    except OSError as error:
-        raise RowError("read_failed", f"the annotation file {uri} cannot be read: {error}") from None
 
 
 def _has_xml(files: Files, folder: str) -> bool:

@@ -8,16 +8,17 @@ have no features in records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from beam_tfrecord.core.account import Decision
-from beam_tfrecord.errors import ManifestError, RowError
+from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Source
-from beam_tfrecord.manifests.documents import DocumentFormat, Picture
+from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.label_lines import numbers_of
-from beam_tfrecord.manifests.picture_labels import PictureLabels, account_of_reject, bad
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, gather
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text, split_lines
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -48,27 +49,21 @@ class WiderFaceFormat(DocumentFormat):
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
         lines = TextLines(files, source.uri, TextForm(**source.details["text"]))
         for number, name, own in _blocks(lines, source.uri):
-            faces = own[1:]
-            labels = PictureLabels()
-            try:
-                _read(own, labels, number, name)
-            except RowError as error:
-                yield Picture(str(number), name, account=account_of_reject(len(faces), str(number)), problem=error)
-                continue
-            yield Picture(str(number), name, labels.fields(), labels.account(len(faces)))
+            yield gather(str(number), "", partial(_read, own, number, name))
 
 
 def _blocks(lines: TextLines, uri: str) -> Iterator[tuple[int, str, list[tuple[int, list[str]]]]]:
     """(number of the line, name, the lines below it) of each image."""
     block: tuple[int, str, list[tuple[int, list[str]]]] | None = None
-    for number, line in _numbered(lines):
-        if lines.had_nul:
-            raise ManifestError(f"{uri}:{number} holds NUL characters: the file is damaged at this place")
+    for number, spelled, damage in lines.numbered():
+        if damage:
+            raise ManifestError(f"{uri}:{number}: {damage}")
+        line = spelled.strip()
         if is_image_name(line):
             if block is not None:
                 yield block
             block = number, line, []
-        elif line:
+        else:
             if block is None:
                 raise ManifestError(f"{uri}:{number}: the name of an image is expected, not {line[:80]!r}")
             block[2].append((number, line.split()))
@@ -76,14 +71,10 @@ def _blocks(lines: TextLines, uri: str) -> Iterator[tuple[int, str, list[tuple[i
         yield block
 
 
-def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(lines, start=1):
-        yield number, line.strip()
-
-
-def _read(own: Sequence[tuple[int, list[str]]], labels: PictureLabels, number: int, name: str) -> None:
+def _read(own: Sequence[tuple[int, list[str]]], number: int, name: str, labels: PictureLabels) -> None:
     """Add the faces of an image. Raises RowError."""
     (_, stated), *faces = own or [(number, [""])]
+    labels.stated, labels.found = name, len(faces)
     if len(stated) != 1 or not stated[0].isdecimal():
         raise bad(f"line {number}", f"({name}) is not followed by a line with the number of its faces")
     count = int(stated[0])

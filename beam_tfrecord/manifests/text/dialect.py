@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from beam_tfrecord.annotations.cells import real_number
+from beam_tfrecord.annotations.cells import is_number
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.split_names import is_split_word
 from beam_tfrecord.manifests.text.roles import known_names
@@ -132,12 +132,4 @@ def _is_retinanet(cells: Sequence[str]) -> bool:
     image, *sides, name = cells
     if not is_image_name(image):
         return False
-    return all(map(_is_number, sides)) and bool(name.strip()) if any(sides) else not name
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        real_number(cell)
-    except ValueError:
-        return False
-    return True
+    return all(map(is_number, sides)) and bool(name.strip()) if any(sides) else not name

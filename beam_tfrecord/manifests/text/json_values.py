@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 MAX_DEPTH = 100
+OBJECT, OBJECTS = "{", "[{"
+
+
+def start_of_json(head: bytes) -> str:
+    """What begins in a file with these first bytes: :data:`OBJECT`, :data:`OBJECTS` (an array of them), or ''."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(b"["):
+        return OBJECTS if start[1:].lstrip().startswith(b"{") else ""
+    return OBJECT if start.startswith(b"{") else ""
+
+
+def holds(head: bytes, *patterns: re.Pattern[bytes]) -> bool:
+    """Whether all patterns are found in the first bytes of a file."""
+    return all(pattern.search(head) for pattern in patterns)
 
 
 class JsonDecoder:

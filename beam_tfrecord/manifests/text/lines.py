@@ -182,6 +182,14 @@ class TextLines:
             except UnicodeDecodeError:
                 raise _undecodable(self._files, self.uri, self._form) from None
 
+    def numbered(self, first: int = 1) -> Iterator[tuple[int, str, str]]:
+        """(number, line, what is damaged in it or '') of each line that is not blank. first: number of the first."""
+        for number, line in enumerate(self, start=first):
+            damage = "the line holds NUL characters: the file is damaged at this place" if self.had_nul else ""
+            self.had_nul = False
+            if damage or line.strip():
+                yield number, line, damage
+
 
 class _Part(io.RawIOBase):
     """The next bytes of a stream, as a stream of their own."""

@@ -7,6 +7,14 @@ from typing import Any
 
 from beam_tfrecord.annotations.cells import shown, utf8_text, whole_number
 from beam_tfrecord.errors import RowError
+from beam_tfrecord.manifests.text.json_stream import JsonItem
+
+
+def members_of(item: JsonItem, where: str) -> Members:
+    """The members of an element of a document. Raises RowError (``bad_row``), also where it has a key twice."""
+    if item.repeated:
+        raise RowError("bad_row", f"{where} has the key {item.repeated!r} twice")
+    return Members(item.value, where, "bad_row")
 
 
 class Members:
@@ -70,6 +78,11 @@ class Members:
         """An object; None when it is not given."""
         value = self.value.get(key)
         return None if value is None else Members(value, self.path(key), self._code)
+
+    def below(self, key: str) -> Mapping[str, Any]:
+        """The members of an object; none when it is not given."""
+        found = self.object(key)
+        return found.value if found is not None else {}
 
     def path(self, key: str) -> str:
         """The place of a member."""

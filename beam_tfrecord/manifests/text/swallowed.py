@@ -10,7 +10,7 @@ import csv
 import re
 from collections.abc import Sequence
 
-from beam_tfrecord.annotations.cells import real_number
+from beam_tfrecord.annotations.cells import is_number
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.text.dialect import Dialect
@@ -69,19 +69,11 @@ def _is_row(cells: Sequence[str], own: Sequence[str], image: int | None, width: 
         names = cells[image].strip(), own[image].strip()
         return all(map(is_image_name, names)) or (all(names) and _shape(names[0]) == _shape(names[1]))
     # A table without images: numbers where the row that takes it in has numbers.
-    numbers = [place for place, cell in enumerate(own) if _is_number(cell)]
-    return bool(numbers) and all(_is_number(cells[place]) for place in numbers)
+    numbers = [place for place, cell in enumerate(own) if is_number(cell)]
+    return bool(numbers) and all(is_number(cells[place]) for place in numbers)
 
 
 def _shape(name: str) -> str:
     """A name with its letters and digits blurred, when it is more than one word."""
     blurred = _LETTERS.sub("a", _DIGITS.sub("0", name))
     return blurred if len(blurred) > 1 else name
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        real_number(cell)
-    except ValueError:
-        return False
-    return True

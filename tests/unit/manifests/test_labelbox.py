@@ -130,7 +130,6 @@ def test_answers_are_labels_of_the_picture(tmp_path: Path) -> None:
         ("first", ["dog"]),
         ("all", ["dog", "hat"]),
         ("ann@x.org", ["dog"]),
-        ("nobody", []),
     ],
 )
 def test_whose_label_counts_is_an_option(tmp_path: Path, annotator: str, classes: list[str]) -> None:
@@ -141,6 +140,15 @@ def test_whose_label_counts_is_an_option(tmp_path: Path, annotator: str, classes
         assert "ann@x.org, bob@x.org" in fields["notes"][0][1]
     account = account_of(LabelboxFormat(), export(tmp_path, one), annotator=annotator)
     assert account.found[ANNOTATIONS] == 2
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_picture_that_the_annotator_did_not_label_is_no_picture_without_objects(tmp_path: Path, count: int) -> None:
+    one = row("a.jpg", *[label(BOX), label(POLYGON, by="bob@x.org")][:count])
+    account = account_of(LabelboxFormat(), export(tmp_path, one), annotator="nobody")
+    assert account.unused("pictures", "of another person") == 1
+    assert (account.found[ANNOTATIONS], account.unused(ANNOTATIONS)) == (count, count)
+    assert not read_items(LabelboxFormat(), export(tmp_path, one), annotator="nobody")[1]
 
 
 def test_a_benchmark_label_counts_before_later_ones(tmp_path: Path) -> None:
