@@ -31,8 +31,9 @@ from beam_tfrecord.conversion.planning.survey import merge_surveys
 from beam_tfrecord.conversion.writing.progress import Progress
 from beam_tfrecord.conversion.writing.shards import ShardWriter
 from beam_tfrecord.conversion.writing.statistics import ImageFacts, ShardStatistics, merge_statistics
-from beam_tfrecord.core.elements import ShardInfo
+from beam_tfrecord.core.elements import ShardInfo, WrittenShard
 from beam_tfrecord.manifests.base import FileInfo
+from beam_tfrecord.publishing.gathering import add_gathered, gathered_of
 from beam_tfrecord.publishing.leaks import find_copies
 from beam_tfrecord.publishing.publish import publish_dataset
 from beam_tfrecord.storage import Storage
@@ -156,7 +157,7 @@ def _convert(folder: Path, images: int, shards: int, data: bytes) -> tuple[Count
     cpu = time.process_time() - started
     written = Counter(store.requests)
     store.requests.clear()
-    publish_dataset(infos, plan, job, storage)
+    publish_dataset(add_gathered([gathered_of(info) for info in infos]), plan, job, storage)
     return written, Counter(store.requests), cpu
 
 
@@ -230,7 +231,7 @@ def search_copies(records: int, per_shard: int, folder: Path) -> CopiesRun:
                 digest = hashlib.sha256(b"%d" % content).hexdigest()[:16]
                 file.write(f"{digest}\tgs://bucket/labels.csv:{number}\t{image_of(number)}\n")
         size += path.stat().st_size
-        infos.append(ShardInfo("train", index, "x", len(own), 1, 1, "", ""))
+        infos.append(WrittenShard("train", index, "", True, False, False, len(own), 1, 1, ""))
     before = peak_memory()
     started = time.process_time()
     found = find_copies(infos, str(folder / f"copies-{records}"), Storage())

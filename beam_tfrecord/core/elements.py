@@ -213,3 +213,28 @@ class ShardInfo:
     objects: Mapping[str, int] = field(default_factory=dict)
     spellings: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     owner: str = ""
+
+
+@packed_quickly
+@dataclass(frozen=True, slots=True)
+class WrittenShard:
+    """What stays of a :class:`ShardInfo` when all of them are added up: of its own, and the same whatever it holds.
+
+    has_file: whether there are records in a staged file of the planned writer. has_rejects, has_warnings: whether a
+    sidecar tells of some. The rest is as in the info.
+    """
+
+    split: str
+    index: int
+    owner: str
+    has_file: bool
+    has_rejects: bool
+    has_warnings: bool
+    num_records: int
+    num_bytes: int
+    payload_bytes: int
+    crc32c: str
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.split, self.index

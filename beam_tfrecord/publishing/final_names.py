@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import hashlib
 import json
@@ -12,12 +13,13 @@ from typing import Any
 
 from beam_tfrecord.conversion.writing.staging import (
     Publication,
+    beside_records,
     read_publication,
     staged_of,
     staging_folder,
     write_publication,
 )
-from beam_tfrecord.core.elements import ShardInfo
+from beam_tfrecord.core.elements import WrittenShard
 from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
 from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
 from beam_tfrecord.errors import BeamTfrecordError
@@ -29,39 +31,35 @@ from beam_tfrecord.storage.lease import turn
 from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_name, shard_name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StagedFile:
     """A complete TFRecord file under its staged name, and what it holds."""
 
     split: str
     path: str
-    index_path: str
     num_records: int
     num_bytes: int
     payload_bytes: int
     crc32c: str
-    array_record_path: str = ""
 
 
-def staged_files(infos: Iterable[ShardInfo], output: str) -> list[StagedFile]:
+def staged_files(shards: Iterable[WrittenShard], output: str) -> list[StagedFile]:
     """The files that the shard writers left. A shard all of whose entries were rejected has none."""
     return [
         StagedFile(
-            info.split,
-            info.path,
-            staged_of(output, info).index_file,
-            info.num_records,
-            info.num_bytes,
-            info.payload_bytes,
-            info.crc32c,
-            staged_of(output, info).array_record,
+            shard.split,
+            staged_of(output, shard).records,
+            shard.num_records,
+            shard.num_bytes,
+            shard.payload_bytes,
+            shard.crc32c,
         )
-        for info in infos
-        if info.path
+        for shard in shards
+        if shard.has_file
     ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class NamedShard:
     """A written shard and its final name."""
 
@@ -76,6 +74,19 @@ def name_shards(files: Sequence[StagedFile], compression: str) -> list[NamedShar
         own = [file for file in files if file.split == split and file.num_records]
         named += [NamedShard(file, shard_name(split, number, len(own), compression)) for number, file in enumerate(own)]
     return named
+
+
+def final_names(
+    written: Sequence[WrittenShard], named: Sequence[NamedShard], output: str
+) -> Callable[[tuple[str, int]], str]:
+    """How the final name of a shard is found by split and index; '' where it has none. written: sorted by these."""
+    file_of = {shard.staged.path: shard.file for shard in named}
+
+    def final_name(key: tuple[str, int]) -> str:
+        shard = written[bisect.bisect_left(written, key, key=lambda shard: shard.key)]
+        return file_of.get(staged_of(output, shard).records, "") if shard.has_file else ""
+
+    return final_name
 
 
 def one_publication(output: str, storage: Storage) -> contextlib.AbstractContextManager[None]:
@@ -145,9 +156,9 @@ def moves(shard: NamedShard, output: OutputConfig) -> Iterator[tuple[str, str]]:
     """(staged uri, final name) of a shard and of the files that belong to it."""
     yield shard.staged.path, shard.file
     if output.index:
-        yield shard.staged.index_path, shard.file + INDEX_SUFFIX
+        yield beside_records(shard.staged.path, "index"), shard.file + INDEX_SUFFIX
     if output.array_record:
-        yield shard.staged.array_record_path, array_record_name(shard.file)
+        yield beside_records(shard.staged.path, "array_record"), array_record_name(shard.file)
 
 
 def token_of(shards: Sequence[NamedShard]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from beam_tfrecord.conversion.writing.staging import read_lines, staged_of
-from beam_tfrecord.core.elements import Finding, ShardInfo
+from beam_tfrecord.core.elements import Finding, WrittenShard
 from beam_tfrecord.insight.fingerprints import BITS
 from beam_tfrecord.insight.looks import LOOK, Looks
 from beam_tfrecord.insight.neighbours import (
@@ -59,18 +59,18 @@ class Item(NamedTuple):
 class LookFiles:
     """The looks of all shards with records, in order. starts: number of the first picture of each."""
 
-    shards: Sequence[ShardInfo]
+    shards: Sequence[WrittenShard]
     output: str
     storage: Storage
     starts: Sequence[int]
 
     def rows(self) -> Iterator[tuple[int, Looks]]:
         """The number of the first picture, and the looks, of each shard."""
-        for info, start in zip(self.shards, self.starts, strict=True):
-            yield start, self._rows_of(info)
+        for shard, start in zip(self.shards, self.starts, strict=True):
+            yield start, self._rows_of(shard)
 
-    def _rows_of(self, info: ShardInfo) -> Looks:
-        uri = staged_of(self.output, info).looks
+    def _rows_of(self, shard: WrittenShard) -> Looks:
+        uri = staged_of(self.output, shard).looks
         if not self.storage.is_file(uri):
             return np.zeros(0, LOOK)
         with self.storage.open(uri) as file:
@@ -81,10 +81,10 @@ class LookFiles:
         if not len(numbers):
             return np.zeros(0, LOOK)
         parts = []
-        for info, start in zip(self.shards, self.starts, strict=True):
-            own = numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, start + info.num_records)]
+        for shard, start in zip(self.shards, self.starts, strict=True):
+            own = numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, start + shard.num_records)]
             if len(own):
-                parts.append(self._rows_of(info)[own - start])
+                parts.append(self._rows_of(shard)[own - start])
         return np.concatenate(parts)
 
     def shard_numbers(self, numbers: Numbers) -> Numbers:
@@ -95,38 +95,40 @@ class LookFiles:
         """How the records with these numbers are known."""
         wanted = np.array(sorted(set(numbers)), np.int64)
         found: dict[int, Item] = {}
-        for info, start in zip(self.shards, self.starts, strict=True):
-            own = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, start + info.num_records)]
+        for shard, start in zip(self.shards, self.starts, strict=True):
+            own = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, start + shard.num_records)]
             if not len(own):
                 continue
             places = set((own - start).tolist())
-            lines = read_lines(self.storage, staged_of(self.output, info).items)
+            lines = read_lines(self.storage, staged_of(self.output, shard).items)
             for place, line in enumerate(itertools.islice(lines, max(places) + 1)):
                 if place in places:
                     _, origin, uri, labels = line.decode("utf-8", "surrogateescape").split("\t")
-                    found[start + place] = Item(info.split, origin, uri, labels)
+                    found[start + place] = Item(shard.split, origin, uri, labels)
         return found
 
 
-def look_files(infos: Sequence[ShardInfo], output: str, storage: Storage) -> LookFiles:
+def look_files(written: Sequence[WrittenShard], output: str, storage: Storage) -> LookFiles:
     """The looks that the writers of these shards left."""
-    shards = [info for info in infos if info.num_records]
-    starts = [0, *itertools.accumulate(info.num_records for info in shards)][: len(shards)]
+    shards = [shard for shard in written if shard.num_records]
+    starts = [0, *itertools.accumulate(shard.num_records for shard in shards)][: len(shards)]
     return LookFiles(shards, output, storage, starts)
 
 
 def find_insights(
-    infos: Sequence[ShardInfo],
+    shards: Sequence[WrittenShard],
     output: str,
     storage: Storage,
-    name_of_shard: Callable[[ShardInfo], str],
+    file_of: Callable[[tuple[str, int]], str],
+    classes: Mapping[str, Mapping[str, int]],
     most_lines: int = MOST_LINES,
 ) -> Insights:
     """Everything that stands out, in findings and for the report.
 
-    infos: sorted by split and index. name_of_shard: the final name of its file. Memory grows by 40 bytes for a picture.
+    shards: sorted by split and index. file_of: the final name of a shard by these. classes: uses of labels by split.
+    Memory grows by 40 bytes for a picture.
     """
-    files = look_files(infos, output, storage)
+    files = look_files(shards, output, storage)
     odd, seen = _odd_ones(files, most_lines)
     near, conflicts, total = _near_ones(files)
     counts: Counter[str] = Counter({code: found.count for code, found in odd.items() if found.count})
@@ -147,13 +149,13 @@ def find_insights(
     ]
     for code, pairs in told_pairs.items():
         findings += _told_pairs(code, pairs, items)
-    classes = _one_sided_classes(infos)
-    if classes:
-        counts["class_only_in_one_split"] = len(classes)
+    one_sided = _one_sided_classes(shards, classes)
+    if one_sided:
+        counts["class_only_in_one_split"] = len(one_sided)
     groups = [own[:SHOWN_OF_CLUSTER].tolist() for own in shown]
     beside = np.stack((conflicts.first, conflicts.second), axis=1)[:SHOWN_WORST].tolist()
     worst = {code: found.numbers[:SHOWN_WORST].tolist() for code, found in sorted(odd.items()) if len(found.numbers)}
-    place = _places(files, itertools.chain(*groups, *beside, *worst.values()), items, name_of_shard)
+    place = _places(files, itertools.chain(*groups, *beside, *worst.values()), items, file_of)
     told = {
         "pictures": total,
         "looked_at": seen,
@@ -168,7 +170,7 @@ def find_insights(
             for code, own in worst.items()
         },
     }
-    return Insights([*findings, *classes], told)
+    return Insights([*findings, *one_sided], told)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -218,7 +220,7 @@ def _near_ones(files: LookFiles) -> tuple[dict[str, Pairs], Pairs, int]:
 
     Each picture is told once, beside the nearest one before it; a leak goes before a duplicate.
     """
-    total = sum(info.num_records for info in files.shards)
+    total = sum(shard.num_records for shard in files.shards)
     contents, prints = np.zeros(total, np.uint64), np.zeros((total, LOOK["fingerprint"].shape[0]), np.uint64)
     is_alike = np.zeros(total, np.bool_)
     for start, rows in files.rows():
@@ -235,7 +237,7 @@ def _near_ones(files: LookFiles) -> tuple[dict[str, Pairs], Pairs, int]:
     near = near.of(alike(local, looks["thumbnail"]))
     labels, groups = looks["labels"], looks["group"]
     split_of = (
-        np.array([info.split for info in files.shards])[files.shard_numbers(members)] if len(members) else members
+        np.array([shard.split for shard in files.shards])[files.shard_numbers(members)] if len(members) else members
     )
 
     def differ(values: npt.NDArray[Any], pairs: Pairs, none: Any = None) -> npt.NDArray[np.bool_]:
@@ -275,14 +277,13 @@ def _told_pairs(code: str, pairs: Pairs, items: Mapping[int, Item]) -> Iterator[
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def _one_sided_classes(infos: Sequence[ShardInfo]) -> list[Finding]:
+def _one_sided_classes(shards: Sequence[WrittenShard], classes: Mapping[str, Mapping[str, int]]) -> list[Finding]:
     """Labels that are used in one of several splits only."""
     uses: dict[str, dict[str, int]] = {}
-    splits = sorted({info.split for info in infos if info.num_records})
-    for info in infos:
-        for label, count in info.classes.items():
-            own = uses.setdefault(label, {})
-            own[info.split] = own.get(info.split, 0) + count
+    splits = sorted({shard.split for shard in shards if shard.num_records})
+    for split, counts in classes.items():
+        for label, count in counts.items():
+            uses.setdefault(label, {})[split] = count
     return [
         Finding(
             f"split {split}",
@@ -299,14 +300,14 @@ def _one_sided_classes(infos: Sequence[ShardInfo]) -> list[Finding]:
 
 
 def _places(
-    files: LookFiles, numbers: Iterable[int], items: Mapping[int, Item], name_of_shard: Callable[[ShardInfo], str]
+    files: LookFiles, numbers: Iterable[int], items: Mapping[int, Item], file_of: Callable[[tuple[str, int]], str]
 ) -> dict[int, dict[str, Any]]:
     """Where records lie and how they are known, for the report."""
     wanted = np.array(sorted(set(numbers)), np.int64)
     columns = zip(wanted.tolist(), files.shard_numbers(wanted).tolist(), files.chosen(wanted), strict=True)
     return {
         number: {
-            "file": name_of_shard(files.shards[shard]),
+            "file": file_of(files.shards[shard].key),
             "record": number - files.starts[shard],
             "offset": int(look["offset"]),
             "size": int(look["size"]),

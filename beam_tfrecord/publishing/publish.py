@@ -18,8 +18,8 @@ from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.conversion.planning.survey import natural_key
 from beam_tfrecord.conversion.writing.records import record_specs
 from beam_tfrecord.conversion.writing.staging import read_lines, staged_of, staging_folder
-from beam_tfrecord.conversion.writing.statistics import merge_statistics
-from beam_tfrecord.core.elements import Finding, ShardInfo
+from beam_tfrecord.conversion.writing.statistics import told_statistics
+from beam_tfrecord.core.elements import Finding, WrittenShard
 from beam_tfrecord.datasets.metadata import (
     CONVERSION,
     STATISTICS,
@@ -35,6 +35,7 @@ from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.publishing.final_names import (
     NamedShard,
     StagedFile,
+    final_names,
     is_published,
     name_shards,
     one_publication,
@@ -42,6 +43,7 @@ from beam_tfrecord.publishing.final_names import (
     staged_files,
     write_report,
 )
+from beam_tfrecord.publishing.gathering import Gathered
 from beam_tfrecord.publishing.insights import Insights, find_insights
 from beam_tfrecord.publishing.leaks import find_copies
 from beam_tfrecord.publishing.side_by_side import side_by_side
@@ -54,45 +56,48 @@ class ConservationError(Exception):
 
 
 def publish_dataset(
-    infos: Iterable[ShardInfo], plan: DatasetPlan, job: Job, storage: Storage, files: Sequence[StagedFile] | None = None
+    gathered: Gathered, plan: DatasetPlan, job: Job, storage: Storage, files: Sequence[StagedFile] | None = None
 ) -> Summary:
     """Check the counts, and publish the dataset unless too many rows were rejected.
 
     files: the shards, when another sink than the planned writer made them. Raises ConservationError when rows are
     missing or doubled.
     """
-    infos = sorted(infos, key=lambda info: (info.split, info.index))
+    gathered = replace(gathered, shards=tuple(sorted(gathered.shards, key=lambda shard: shard.key)))
     config = job.config
-    staged = staged_files(infos, config.output.output) if files is None else files
-    check_conservation(infos, staged, plan)
+    staged = staged_files(gathered.shards, config.output.output) if files is None else files
+    check_conservation(gathered, staged, plan)
     shards = name_shards(staged, config.shards.compression)
     with one_publication(config.output.output, storage):
         if not is_published(shards, config.output.output, storage):  # else this step ran before, to its end
-            _publish(infos, shards, plan, job, storage)
+            _publish(gathered, shards, plan, job, storage)
         return read_summary(config.output.output, storage)
 
 
-def _publish(
-    infos: Sequence[ShardInfo], shards: Sequence[NamedShard], plan: DatasetPlan, job: Job, storage: Storage
-) -> None:
+def _publish(gathered: Gathered, shards: Sequence[NamedShard], plan: DatasetPlan, job: Job, storage: Storage) -> None:
     """Decide whether the dataset is published, do so or keep what tells of it, and end the job's lease."""
     config = job.config
-    rejects = read_findings(infos, "rejects", config.output.output, storage)
-    warnings = read_findings(infos, "warnings", config.output.output, storage)
-    copies = find_copies(infos, config.output.output, storage)
+    output = config.output.output
+    rejects = read_findings(gathered.shards, "rejects", output, storage)
+    warnings = read_findings(gathered.shards, "warnings", output, storage)
+    copies = find_copies(gathered.shards, output, storage)
     surprises = [*(surprise for told in plan.inputs for surprise in told.surprises), *plan.unmatched]
+    file_of = final_names(gathered.shards, shards, output)
     insights = Insights()
     if config.insight.insight != "off":
-        file_of = {shard.staged.path: shard.file for shard in shards}
-        insights = find_insights(infos, config.output.output, storage, lambda info: file_of.get(info.path, ""))
+        insights = find_insights(gathered.shards, output, storage, file_of, gathered.classes)
     warnings = sorted([*warnings, *copies, *surprises, *insights.findings], key=finding_key)
     status = decide(
         rows=plan.rows_left,
         rejected=len(rejects),
-        written=sum(info.num_records for info in infos),
+        written=gathered.num_records,
         limit=config.output.max_rejects,
     )
-    description = describe(infos, shards, plan, job, warnings, status, insights.told)
+    told = {
+        **told_statistics(gathered.statistics, file_of),
+        **({"insight": insights.told} if insights.told else {}),
+    }
+    description = describe(gathered, shards, plan, job, warnings, status, told)
     findings = {
         REJECTS_FILE: "".join(map(finding_line, rejects)).encode("utf-8", "surrogateescape"),
         WARNINGS_FILE: "".join(map(finding_line, warnings)).encode("utf-8", "surrogateescape"),
@@ -115,22 +120,21 @@ def keep_files(files: Mapping[str, bytes], staging: str, storage: Storage) -> No
     write_report(staging, storage)
 
 
-def check_conservation(infos: Sequence[ShardInfo], files: Sequence[StagedFile], plan: DatasetPlan) -> None:
+def check_conservation(gathered: Gathered, files: Sequence[StagedFile], plan: DatasetPlan) -> None:
     """rows read == records written + rejects + rows chosen away, for every input and in total; and every record lies in
     a file."""
-    found: Counter[int] = Counter()
-    for info in infos:
-        found.update(info.rows_by_input)
-        if info.num_records + sum(info.rejected.values()) + sum(info.excluded.values()) != info.num_rows:
-            raise ConservationError(f"shard {info.split}-{info.index}: {info}")
+    if gathered.unbalanced:
+        raise ConservationError(gathered.unbalanced[0])
     in_files = sum(file.num_records for file in files)
-    encoded = sum(info.num_records for info in infos)
+    encoded = gathered.num_records
     if in_files != encoded:
         raise ConservationError(f"{encoded} records were made, {in_files} lie in the files")
     expected = {number: rows for number, rows in plan.survey.rows_by_input.items() if rows}
-    if dict(found) != expected:
-        raise ConservationError(f"rows by input: {expected} were read, {dict(found)} came to the shards")
-    objects = _added_up(infos, "objects")
+    if dict(gathered.rows_by_input) != expected:
+        raise ConservationError(
+            f"rows by input: {expected} were read, {dict(gathered.rows_by_input)} came to the shards"
+        )
+    objects = gathered.objects
     # An animated image that is taken apart has its objects once in each frame.
     if sum(objects.values()) != plan.survey.objects and not plan.schema.is_sequence:
         raise ConservationError(f"{plan.survey.objects} objects were read; what became of them: {objects}")
@@ -149,30 +153,25 @@ def finding_key(finding: Finding) -> tuple[Any, ...]:
     return natural_key(finding.origin), finding.code, finding.message
 
 
-def read_findings(infos: Iterable[ShardInfo], kind: str, output: str, storage: Storage) -> list[Finding]:
+def read_findings(shards: Iterable[WrittenShard], kind: str, output: str, storage: Storage) -> list[Finding]:
     """The rejects or warnings of all shards, in the order of the input."""
     uris = [
-        staged_of(output, info).of(kind) for info in infos if (info.rejected if kind == "rejects" else info.warnings)
+        staged_of(output, shard).of(kind)
+        for shard in shards
+        if (shard.has_rejects if kind == "rejects" else shard.has_warnings)
     ]
     found = side_by_side(lambda uri: list(read_finding_lines(read_lines(storage, uri), uri)), uris, output, storage)
     return sorted(itertools.chain.from_iterable(found), key=finding_key)
 
 
-def _added_up(infos: Iterable[ShardInfo], name: str) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for info in infos:
-        total.update(getattr(info, name))
-    return dict(sorted(total.items()))
-
-
 def describe(
-    infos: Sequence[ShardInfo],
+    gathered: Gathered,
     shards: Sequence[NamedShard],
     plan: DatasetPlan,
     job: Job,
     warnings: Sequence[Finding],
     status: str,
-    insight: Mapping[str, Any],
+    statistics: Mapping[str, Any],
 ) -> DatasetDescription:
     """Everything that the metadata tells."""
     splits: dict[str, list[PublishedShard]] = {}
@@ -181,51 +180,41 @@ def describe(
         splits.setdefault(file.split, []).append(
             PublishedShard(shard.file, file.num_records, file.num_bytes, file.payload_bytes, file.crc32c)
         )
-    classes = {split: _added_up((info for info in infos if info.split == split), "classes") for split in sorted(splits)}
-    formats = _added_up(infos, "formats")
-    file_of = {shard.staged.path: shard.file for shard in shards}
     staging = f"{staging_folder(job.config.output.output)}/"
     return DatasetDescription(
         name=dataset_name(job.config),
         schema=plan.schema,
-        specs=tuple(record_specs(plan.schema, formats, _added_up(infos, "exceptions"))),
+        specs=tuple(record_specs(plan.schema, gathered.formats, gathered.exceptions)),
         splits={split: tuple(splits[split]) for split in sorted(splits)},
         compression=job.config.shards.compression,
-        rows=sum(info.num_rows for info in infos),
-        source_rows=sum(info.source_rows for info in infos),
+        rows=gathered.num_rows,
+        source_rows=gathered.source_rows,
         ignored=plan.survey.ignored,
-        rejected=_added_up(infos, "rejected"),
-        excluded=_added_up(infos, "excluded"),
+        rejected=gathered.rejected,
+        excluded=gathered.excluded,
         unmatched=[f"{found.origin}: {found.message}" for found in plan.unmatched],
-        objects={"found": plan.survey.objects, **_added_up(infos, "objects")} if plan.survey.objects else {},
-        changed=_added_up(infos, "changed"),
+        objects={"found": plan.survey.objects, **gathered.objects} if plan.survey.objects else {},
+        changed=gathered.changed,
         warnings=dict(sorted(Counter(warning.code for warning in warnings).items())),
-        classes=classes,
-        formats=formats,
+        classes={split: gathered.classes.get(split, {}) for split in sorted(splits)},
+        formats=gathered.formats,
         rows_by_input={
             public_uri(source.uri): plan.survey.rows_by_input.get(number, 0)
             for number, source in enumerate(job.sources)
         },
-        inputs=[told.to_json() for told in _inputs_with_spellings(infos, plan)],
+        inputs=[told.to_json() for told in _inputs_with_spellings(gathered, plan)],
         options=public_options(job.config),
         status=status,
         has_array_record=job.config.output.array_record,
-        statistics={
-            **merge_statistics((file_of.get(info.path, ""), info.statistics) for info in infos),
-            **({"insight": insight} if insight else {}),
-        },
-        staged={} if status == PUBLISHED else {file: path.removeprefix(staging) for path, file in file_of.items()},
+        statistics=statistics,
+        staged={} if status == PUBLISHED else {shard.file: shard.staged.path.removeprefix(staging) for shard in shards},
     )
 
 
-def _inputs_with_spellings(infos: Sequence[ShardInfo], plan: DatasetPlan) -> list[InputAccount]:
+def _inputs_with_spellings(gathered: Gathered, plan: DatasetPlan) -> list[InputAccount]:
     """The accounts of the inputs; what was told of names when the files were read is a decision as well."""
-    counts: dict[int, Counter[str]] = {}
-    for info in infos:
-        for number, spellings in info.spellings.items():
-            counts.setdefault(number, Counter()).update(spellings)
     return [
-        replace(told, decisions=(*told.decisions, *spelling_decisions(counts.get(number, {}))))
+        replace(told, decisions=(*told.decisions, *spelling_decisions(gathered.spellings.get(number, {}))))
         for number, told in enumerate(plan.inputs)
     ]
 

@@ -21,12 +21,14 @@ from beam_tfrecord.conversion.writing.staging import staging_folder
 from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.publishing.final_names import StagedFile
+from beam_tfrecord.publishing.gathering import Gathered
 from beam_tfrecord.publishing.publish import publish_dataset
 from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.storage.lease import owner_of
 from beam_tfrecord.tfrecord import read_records
 from beam_tfrecord.transforms.counters import EngineProgress, RetryCounts, count_shard
+from beam_tfrecord.transforms.gathering import GatherShards
 from beam_tfrecord.transforms.planning import PlaceEntries, ShardKey
 from beam_tfrecord.transforms.reading import ReadBlocks
 
@@ -88,9 +90,9 @@ class _Publish(beam.DoFn):
         self._storage = storage
         self._retries = RetryCounts(storage)
 
-    def process(self, infos: list[ShardInfo], files: list[StagedFile]) -> Iterator[Summary]:
+    def process(self, gathered: Gathered, files: list[StagedFile]) -> Iterator[Summary]:
         ordered = sorted(files, key=lambda file: (file.split, file.path))
-        yield publish_dataset(infos, self._plan, self._job, self._storage, ordered)
+        yield publish_dataset(gathered, self._plan, self._job, self._storage, ordered)
         self._retries.tell()
 
 
@@ -107,7 +109,7 @@ def inspect_file(split: str, path: str, compression: str, storage: Storage) -> S
     if size:
         with storage.open(path) as file:
             lengths = [len(record.data) for record in read_records(file, path, compression)]
-    return StagedFile(split, path, "", len(lengths), size, sum(lengths), checksum.hexdigest().decode())
+    return StagedFile(split, path, len(lengths), size, sum(lengths), checksum.hexdigest().decode())
 
 
 class ConvertWithBeamSink(beam.PTransform):
@@ -149,7 +151,7 @@ class ConvertWithBeamSink(beam.PTransform):
         return (
             made
             | "KeepShardInfos" >> beam.Filter(lambda item: isinstance(item, ShardInfo)).with_output_types(ShardInfo)
-            | "GatherShards" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
+            | "GatherShards" >> GatherShards()
             | "Publish" >> beam.ParDo(_Publish(job, plan, storage), files=beam.pvalue.AsList(all_files))
         )
 

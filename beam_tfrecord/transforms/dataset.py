@@ -11,12 +11,14 @@ from apache_beam.transforms.display import DisplayDataItem
 from beam_tfrecord.conversion.job import Job
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.core.elements import ShardInfo
+from beam_tfrecord.publishing.gathering import Gathered
 from beam_tfrecord.publishing.publish import publish_dataset
 from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage, public_uri
 from beam_tfrecord.storage.lease import owner_of
 from beam_tfrecord.transforms.beam_sink import ConvertWithBeamSink
 from beam_tfrecord.transforms.counters import RetryCounts
+from beam_tfrecord.transforms.gathering import GatherShards
 from beam_tfrecord.transforms.planning import PlaceEntries, PlanDataset
 from beam_tfrecord.transforms.reading import ReadBlocks
 from beam_tfrecord.transforms.shards import WriteShards
@@ -28,8 +30,8 @@ class _Publish(beam.DoFn):
         self._storage = storage
         self._retries = RetryCounts(storage)
 
-    def process(self, infos: list[ShardInfo], plan: DatasetPlan) -> Iterable[Summary]:
-        yield publish_dataset(infos, plan, self._job, self._storage)
+    def process(self, gathered: Gathered, plan: DatasetPlan) -> Iterable[Summary]:
+        yield publish_dataset(gathered, plan, self._job, self._storage)
         self._retries.tell()
 
 
@@ -45,8 +47,7 @@ class PublishDataset(beam.PTransform):
     def expand(self, infos: beam.PCollection[ShardInfo]) -> beam.PCollection[Summary]:
         return (
             infos
-            # There is at least one shard, or the plan has failed for lack of rows.
-            | "GatherShards" >> beam.CombineGlobally(beam.combiners.ToListCombineFn()).without_defaults()
+            | "GatherShards" >> GatherShards()
             | "Publish" >> beam.ParDo(_Publish(self._job, self._storage), plan=beam.pvalue.AsSingleton(self._plan))
         )
 

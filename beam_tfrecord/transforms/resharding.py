@@ -11,6 +11,7 @@ from apache_beam.metrics import Metrics
 from beam_tfrecord.conversion.writing.progress import PROGRESS
 from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.images.memory import keep_large_buffers
+from beam_tfrecord.publishing.gathering import Gathered
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tools.resharding.job import ReshardJob, counted, plan_targets
 from beam_tfrecord.tools.resharding.publishing import publish_result
@@ -18,6 +19,7 @@ from beam_tfrecord.tools.resharding.ranges import SourceFile, Target
 from beam_tfrecord.tools.resharding.shards import write_target
 from beam_tfrecord.tools.resharding.source_records import count_records
 from beam_tfrecord.transforms.counters import count_shard
+from beam_tfrecord.transforms.gathering import GatherShards
 
 NAMESPACE = "beam_tfrecord"
 PUBLISHED = "published_"  # starts the name of the counter of a split
@@ -67,9 +69,9 @@ class _Publish(beam.DoFn):
         self._job = job
         self._storage = storage
 
-    def process(self, infos: list[ShardInfo], files: list[SourceFile]) -> Iterable[Resharded]:
+    def process(self, gathered: Gathered, files: list[SourceFile]) -> Iterable[Resharded]:
         job = counted(self._job, files)
-        shards = publish_result(infos, job, self._storage)
+        shards = publish_result(gathered, job, self._storage)
         records: dict[str, int] = {}
         for shard in shards:
             records[shard.staged.split] = records.get(shard.staged.split, 0) + shard.staged.num_records
@@ -107,7 +109,7 @@ class ReshardDataset(beam.PTransform):
             | "PlanShards" >> beam.ParDo(_PlanTargets(job)).with_output_types(Target)
             | "SpreadShards" >> beam.Reshuffle()
             | "WriteShard" >> beam.ParDo(_WriteTarget(small, storage)).with_output_types(ShardInfo)
-            | "GatherShards" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
+            | "GatherShards" >> GatherShards()
             | "Publish"
             >> beam.ParDo(_Publish(job, storage), files=beam.pvalue.AsSingleton(gathered)).with_output_types(Resharded)
         )

@@ -60,8 +60,6 @@ def staged(out: Path, count: int, text: str) -> list[NamedShard]:
             StagedFile(
                 split="train",
                 path=str(path),
-                index_path="",
-                array_record_path="",
                 num_records=1,
                 num_bytes=path.stat().st_size,
                 payload_bytes=1,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from beam_tfrecord.core.elements import ShardInfo
+from beam_tfrecord.core.elements import WrittenShard
 from beam_tfrecord.publishing.leaks import find_copies
 from beam_tfrecord.publishing.repeated_hashes import repeated_hashes
 from beam_tfrecord.storage import Storage
@@ -33,12 +33,12 @@ def test_temporary_files_are_gone_afterwards(tmp_path: Path, monkeypatch: pytest
     assert list(tmp_path.iterdir()) == []
 
 
-def staged(out: Path, split: str, index: int, lines: list[tuple[str, str]]) -> ShardInfo:
+def staged(out: Path, split: str, index: int, lines: list[tuple[str, str]]) -> WrittenShard:
     """A shard whose items have these content hashes (sixteen hex digits) and names."""
     path = out / ".staging" / "shards" / f"{split}-{index:05d}.items.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{content}\t{name}.csv:1\t{name}\n" for content, name in lines))
-    return ShardInfo(split, index, "x", len(lines), 1, 1, "", "")
+    return WrittenShard(split, index, "", True, False, False, len(lines), 1, 1, "")
 
 
 @pytest.mark.parametrize("in_memory", [1, 100])

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, BinaryIO, Protocol
 
 from beam_tfrecord.conversion.planning.blocks import REJECTS
-from beam_tfrecord.core.elements import ShardInfo
+from beam_tfrecord.core.elements import ShardInfo, WrittenShard
 
 STAGING_NAME = ".staging"
 PUBLISHING = "publishing.json"
@@ -58,12 +58,12 @@ class StagedShard:
 
     @cached_property
     def index_file(self) -> str:
-        return self._path("index")
+        return beside_records(self.records, "index")
 
     @property
     def array_record(self) -> str:
         """The ArrayRecord file with the same records, when it is asked for."""
-        return self._path("array_record")
+        return beside_records(self.records, "array_record")
 
     @property
     def info(self) -> str:
@@ -114,9 +114,14 @@ def staged_shard(output: str, split: str, index: int, owner: str = "") -> Staged
     return StagedShard(shards_folder(output), split, index, owner)
 
 
-def staged_of(output: str, info: ShardInfo) -> StagedShard:
-    """The staged files that an info tells of."""
-    return staged_shard(output, info.split, info.index, info.owner)
+def staged_of(output: str, shard: ShardInfo | WrittenShard) -> StagedShard:
+    """The staged files of a shard."""
+    return staged_shard(output, shard.split, shard.index, shard.owner)
+
+
+def beside_records(records: str, ending: str) -> str:
+    """A file of a staged shard from the uri of its records."""
+    return records.removesuffix("tfrecord") + ending
 
 
 def info_to_json(info: ShardInfo) -> bytes:

@@ -25,7 +25,7 @@ import heapq
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -271,36 +271,76 @@ class _ObjectDigests:
 # Adding up
 
 
-def merge_statistics(shards: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
-    """The statistics of a dataset from (file name, statistics) of its shards.
+ShardKey = tuple[str, int]  # what a shard is known by before it has its final name
 
-    Samples become ``{"file", "record", "offset", "size"}``: those with the lowest record numbers, which lie in as many
-    shards as possible and near the start of each. A shard with the name '' has no file in which its places mean
-    anything.
+
+def placed_statistics(key: ShardKey | str, statistics: Mapping[str, Any]) -> dict[str, Any]:
+    """The statistics of a shard for :func:`add_statistics`, with ``key`` in its places: (record, key, offset, size)."""
+    if not statistics:
+        return {}
+    samples = statistics["samples"]
+    placed: dict[str, Any] = {
+        group: {name: _placed(key, places) for name, places in samples[group].items()} for group in SAMPLE_GROUPS
+    }
+    return {**statistics, "samples": {**placed, "unlabelled": _placed(key, samples["unlabelled"])}}
+
+
+def add_statistics(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The statistics of some shards together, in the form of each of them.
+
+    May be added up in any order, and some at a time, with the same result: of samples those with the lowest record
+    numbers are kept, which lie in as many shards as possible and near the start of each.
     """
-    parts = sorted(((name, part) for name, part in shards if part), key=lambda shard: shard[0])
+    parts = [part for part in parts if part]
     told: dict[str, Any] = {}
-    images = [part["images"] for _, part in parts if "images" in part]
+    if not parts:
+        return told
+    images = [part["images"] for part in parts if "images" in part]
     if images:
         told["images"] = {
             **_merged_digests(images, IMAGE_DIGESTS),
             "shapes": _added(part["shapes"] for part in images),
             "sizes": _merged_sizes([part["sizes"] for part in images]),
         }
-    objects = [part["objects"] for _, part in parts if "objects" in part]
+    objects = [part["objects"] for part in parts if "objects" in part]
     if objects:
         told["objects"] = _merged_digests(objects, OBJECT_DIGESTS)
-    channels = [part["channels"] for _, part in parts if "channels" in part]
+    channels = [part["channels"] for part in parts if "channels" in part]
     if channels:
         told["channels"] = _merged_channels(channels)
-    looks = [part["looks"] for _, part in parts if "looks" in part]
+    looks = [part["looks"] for part in parts if "looks" in part]
     if looks:
         told["looks"] = _merged_digests(looks, LOOK_DIGESTS)
-    frames = [part for _, part in parts if "frames" in part]
+    frames = [part for part in parts if "frames" in part]
     if frames:
         told.update(_merged_digests(frames, ("frames",)))
-    told["samples"] = _merged_samples([(name, part["samples"]) for name, part in parts])
+    told["samples"] = _merged_samples([part["samples"] for part in parts])
     return told
+
+
+def told_statistics(added: Mapping[str, Any], file_of: Callable[[Any], str]) -> dict[str, Any]:
+    """What :func:`add_statistics` gave, for ``statistics.json``: samples become ``{"file", "record", "offset",
+    "size"}``. file_of: the name of a shard by its key."""
+
+    def told(places: Iterable[tuple[int, Any, int, int]]) -> list[dict[str, Any]]:
+        return [
+            {"file": file_of(key), "record": record, "offset": offset, "size": size}
+            for record, key, offset, size in places
+        ]
+
+    samples = added.get("samples") or {**{group: {} for group in SAMPLE_GROUPS}, "unlabelled": ()}
+    groups = {
+        group: {name: told(places) for name, places in samples[group].items() if places} for group in SAMPLE_GROUPS
+    }
+    return {**added, "samples": {**groups, "unlabelled": told(samples["unlabelled"])}}
+
+
+def merge_statistics(shards: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
+    """The statistics of a dataset from (file name, statistics) of its shards.
+
+    A shard with the name '' has no file in which its places mean anything.
+    """
+    return told_statistics(add_statistics(itertools.starmap(placed_statistics, shards)), lambda file: file)
 
 
 def check_statistics(statistics: Mapping[str, Any]) -> None:
@@ -388,28 +428,19 @@ def _merged_sizes(parts: Sequence[Mapping[str, int] | None]) -> dict[str, int] |
     return merged if len(merged) <= MAX_SIZES else None
 
 
-def _merged_samples(parts: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
+def _merged_samples(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for group in SAMPLE_GROUPS:
-        names = sorted({name for _, part in parts for name in part[group]})
+        names = sorted({name for part in parts for name in part[group]})
+        # Of fewer names more are kept: what some shards together leave out, all of them would leave out.
         most = samples_per_class(len(names)) if group == "classes" else SAMPLES_PER_NOTE
-        found = {
-            name: _first((place for file, part in parts for place in _placed(file, part[group].get(name, ()))), most)
+        merged[group] = {
+            name: heapq.nsmallest(most, itertools.chain.from_iterable(part[group].get(name, ()) for part in parts))
             for name in names
         }
-        merged[group] = {name: places for name, places in found.items() if places}
-    unlabelled = (place for file, part in parts for place in _placed(file, part["unlabelled"]))
-    return {**merged, "unlabelled": _first(unlabelled, MAX_SAMPLES)}
+    unlabelled = itertools.chain.from_iterable(part["unlabelled"] for part in parts)
+    return {**merged, "unlabelled": heapq.nsmallest(MAX_SAMPLES, unlabelled)}
 
 
-def _placed(file: str, places: Iterable[Sequence[int]]) -> Iterator[tuple[int, str, int, int]]:
-    if file:
-        for record, offset, size in places:
-            yield record, file, offset, size
-
-
-def _first(places: Iterable[tuple[int, str, int, int]], most: int) -> list[dict[str, Any]]:
-    return [
-        {"file": file, "record": record, "offset": offset, "size": size}
-        for record, file, offset, size in heapq.nsmallest(most, places)
-    ]
+def _placed(key: ShardKey | str, places: Iterable[Sequence[int]]) -> list[tuple[int, ShardKey | str, int, int]]:
+    return [(record, key, offset, size) for record, offset, size in places] if key else []

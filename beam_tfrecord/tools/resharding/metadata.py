@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from beam_tfrecord.annotations.base import Schema
-from beam_tfrecord.conversion.writing.statistics import SAMPLE_GROUPS, merge_statistics
+from beam_tfrecord.conversion.writing.statistics import (
+    SAMPLE_GROUPS,
+    add_statistics,
+    placed_statistics,
+    told_statistics,
+)
 from beam_tfrecord.core.account import faults, merge_accounts
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.metadata import (
@@ -20,6 +24,7 @@ from beam_tfrecord.datasets.metadata import (
 )
 from beam_tfrecord.datasets.metadata.text import json_file
 from beam_tfrecord.datasets.published import PUBLISHED
+from beam_tfrecord.publishing.gathering import added
 from beam_tfrecord.publishing.publish import ConservationError
 from beam_tfrecord.storage import name_of, public_uri
 from beam_tfrecord.tools.resharding.accounts import account_of_metadata
@@ -38,12 +43,14 @@ def result_files(
     options: ReshardOptions,
     compression: str,
     splits: Mapping[str, Sequence[PublishedShard]],
-    samples: Iterable[tuple[str, Mapping[str, Any]]],
+    samples: Mapping[str, Any],
+    file_of: Callable[[tuple[str, int]], str],
     warnings: Mapping[str, int],
 ) -> dict[str, bytes]:
     """The metadata files by name, but for the lines about rejects and warnings.
 
-    sources: all with facts. splits: the new shards. samples: (file, statistics) of each of them. warnings: counts of
+    sources: all with facts. splits: the new shards. samples: the statistics of
+    all of them, added up. file_of: the file of one by split and index. warnings: counts of
     those that the inputs did not have.
     """
     facts = [source.facts for source in sources if source.facts is not None]
@@ -72,7 +79,7 @@ def result_files(
         status=PUBLISHED,
         has_array_record=options.array_record,
         statistics={
-            **merged_result_statistics([source.statistics for source in sources], samples),
+            **merged_result_statistics([source.statistics for source in sources], samples, file_of),
             **_kept_insight(sources, splits),
         },
     )
@@ -110,14 +117,6 @@ def _schema(facts: DatasetFacts) -> Schema:
         is_sequence=facts.is_sequence,
         raw="raw" in facts.keys,
     )
-
-
-def added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Sums by name, sorted by it."""
-    total: Counter[str] = Counter()
-    for own in counts:
-        total.update(own)
-    return dict(sorted(total.items()))
 
 
 def _classes(sources: Sequence[Source]) -> dict[str, dict[str, int]]:
@@ -188,13 +187,13 @@ def _kept_insight(sources: Sequence[Source], splits: Mapping[str, Sequence[Publi
 
 
 def merged_result_statistics(
-    statistics: Sequence[Mapping[str, Any]], samples: Iterable[tuple[str, Mapping[str, Any]]]
+    statistics: Sequence[Mapping[str, Any]], samples: Mapping[str, Any], file_of: Callable[[tuple[str, int]], str]
 ) -> dict[str, Any]:
     """The statistics of the result; none unless all inputs have them.
 
-    samples: (new file, statistics with the places in it of records that were sampled before).
+    samples: the places in the new shards of records that were sampled before.
     """
     if not all(statistics):
         return {}
-    totals = [("", {**own, "samples": _NO_SAMPLES}) for own in statistics]
-    return merge_statistics([*totals, *samples])
+    totals = [placed_statistics("", {**own, "samples": _NO_SAMPLES}) for own in statistics]
+    return told_statistics(add_statistics([*totals, samples]), file_of)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from beam_tfrecord.conversion.writing.staging import staged_of
-from beam_tfrecord.core.elements import Finding, ShardInfo
+from beam_tfrecord.core.elements import Finding, WrittenShard
 from beam_tfrecord.datasets.metadata import PublishedShard, finding_line
 from beam_tfrecord.datasets.published import REJECTS_FILE, WARNINGS_FILE
 from beam_tfrecord.publishing.final_names import (
     NamedShard,
+    final_names,
     is_published,
     moves,
     name_shards,
@@ -19,6 +21,7 @@ from beam_tfrecord.publishing.final_names import (
     staged_files,
     token_of,
 )
+from beam_tfrecord.publishing.gathering import Gathered
 from beam_tfrecord.publishing.publish import ConservationError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tools.resharding.job import ReshardJob
@@ -27,35 +30,35 @@ from beam_tfrecord.tools.resharding.repeats import find_repeats
 from beam_tfrecord.tools.resharding.sources import Source
 
 
-def publish_result(infos: Iterable[ShardInfo], job: ReshardJob, storage: Storage) -> list[NamedShard]:
+def publish_result(gathered: Gathered, job: ReshardJob, storage: Storage) -> list[NamedShard]:
     """Check that all records are there, and publish. May run twice with the same result.
 
     job: with the lengths of all files. Raises ConservationError when records are missing or doubled.
     """
-    infos = sorted(infos, key=lambda info: (info.split, info.index))
+    gathered = replace(gathered, shards=tuple(sorted(gathered.shards, key=lambda shard: shard.key)))
     output = job.options.folder
-    _check_conservation(infos, job)
-    staged = staged_files(infos, output)
+    _check_conservation(gathered.shards, job)
+    staged = staged_files(gathered.shards, output)
     shards = name_shards(staged, job.compression)
     with one_publication(output, storage):
         if not is_published(shards, output, storage):  # else this step ran before, to its end
-            _publish(infos, shards, job, storage)
+            _publish(gathered, shards, job, storage)
     return shards
 
 
-def _publish(infos: Sequence[ShardInfo], shards: Sequence[NamedShard], job: ReshardJob, storage: Storage) -> None:
+def _publish(gathered: Gathered, shards: Sequence[NamedShard], job: ReshardJob, storage: Storage) -> None:
     """Move the shards, write what tells of them, and end the job's lease."""
     output = job.options.folder
     files: dict[str, bytes] = {}
     if job.has_metadata:
-        repeats = _repeats(infos, job, storage)
-        file_of = {shard.staged.path: shard.file for shard in shards}
+        repeats = _repeats(gathered.shards, job, storage)
         files = result_files(
             job.sources,
             job.options,
             job.compression,
             _by_split(shards),
-            [(file_of[info.path], info.statistics) for info in infos],
+            gathered.statistics,
+            final_names(gathered.shards, shards, output),
             Counter(finding.code for finding in repeats),
         )
         files[REJECTS_FILE] = _carried(REJECTS_FILE, job.sources, storage)
@@ -67,22 +70,22 @@ def _publish(infos: Sequence[ShardInfo], shards: Sequence[NamedShard], job: Resh
         job.lease.end_of_job(storage)
 
 
-def _check_conservation(infos: Sequence[ShardInfo], job: ReshardJob) -> None:
+def _check_conservation(shards: Sequence[WrittenShard], job: ReshardJob) -> None:
     """Every record of the inputs lies in a shard of its split, and there are no others."""
     expected: Counter[str] = Counter()
     for file in job.files:
         expected[file.split] += file.records
     written: Counter[str] = Counter()
-    for info in infos:
-        written[info.split] += info.num_records
+    for shard in shards:
+        written[shard.split] += shard.num_records
     if +expected != +written:
         raise ConservationError(f"{dict(expected)} records by split were to be copied, {dict(written)} were written")
 
 
-def _repeats(infos: Sequence[ShardInfo], job: ReshardJob, storage: Storage) -> list[Finding]:
+def _repeats(written: Sequence[WrittenShard], job: ReshardJob, storage: Storage) -> list[Finding]:
     if not job.identities:
         return []
-    shards = [(info.split, staged_of(job.options.folder, info).items) for info in infos]
+    shards = [(shard.split, staged_of(job.options.folder, shard).items) for shard in written]
     return find_repeats(shards, [source.name for source in job.sources], storage)
 
 
