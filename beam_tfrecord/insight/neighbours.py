@@ -67,6 +67,9 @@ class Pairs:
         return len(self.first)
 
 
+NO_PAIRS = Pairs(*(np.zeros(0, np.int64),) * 3, np.zeros(0, np.bool_))
+
+
 def near_pairs(fingerprints: Fingerprints, numbers: Numbers, most: int, mirrors: bool = True) -> Pairs:
     """Pairs that differ in at most ``most`` bits, as they stand or one of them mirrored.
 

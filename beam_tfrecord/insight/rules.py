@@ -86,34 +86,62 @@ class Outlines(NamedTuple):
     boxes: npt.NDArray[np.uint32]
 
 
-def outliers(outlines: Outlines) -> Iterator[Odd]:
-    """What can be said of a picture beside all others."""
+class Fences(NamedTuple):
+    """Which values are usual, by Tukey's outer fences. middle: by which distances are told; median: by which sizes."""
+
+    low: float
+    high: float
+    middle: float
+    median: float
+
+
+class Usual(NamedTuple):
+    """What is usual in a collection: sides and ratios in powers of two."""
+
+    side: Fences
+    aspect: Fences
+    boxes: Fences
+
+
+def usual_in(outlines: Outlines) -> Usual | None:
+    """What is usual among some pictures; None of too few."""
+    there = outlines.width > 0
+    if np.count_nonzero(there) < LEAST_PICTURES:
+        return None
+    width, height = outlines.width[there].astype(np.float64), outlines.height[there].astype(np.float64)
+    boxes = outlines.boxes[there].astype(np.float64)
+    return Usual(_fences(np.log2(width * height) / 2), _fences(np.log2(width / height)), _fences(boxes))
+
+
+def outliers(outlines: Outlines, usual: Usual) -> Iterator[Odd]:
+    """What can be said of a picture beside what is usual in its collection."""
     there = np.flatnonzero(outlines.width > 0)
-    if len(there) < LEAST_PICTURES:
-        return
     width, height = outlines.width[there].astype(np.float64), outlines.height[there].astype(np.float64)
     side = np.log2(width * height) / 2
-    apart = _outside(side)
+    apart = _outside(side, usual.side)
     is_odd = apart >= np.log2(LEAST_SIZE)
-    times = np.exp2(side - np.median(side))
+    times = np.exp2(side - usual.side.median)
     text = "{:.2g} times the usual side of this collection"
     yield Odd("odd_size", there[is_odd], np.round(apart[is_odd], 4), times[is_odd], text)
     aspect = np.log2(width / height)
-    apart = _outside(aspect)
+    apart = _outside(aspect, usual.aspect)
     is_odd = apart >= np.log2(LEAST_ASPECT)
     text = "width to height is {:.2f}, unlike the rest of this collection"
     yield Odd("odd_aspect", there[is_odd], np.round(apart[is_odd], 4), (width / height)[is_odd], text)
     boxes = outlines.boxes[there].astype(np.float64)
-    if boxes.any():
-        apart = _outside(boxes)
-        is_odd = (apart >= LEAST_BOXES) & (boxes >= 2 * np.median(boxes))
-        text = "{:.0f} objects, far more than the others have"
-        yield Odd("object_counts_outlier", there[is_odd], apart[is_odd], boxes[is_odd], text)
+    apart = _outside(boxes, usual.boxes)
+    is_odd = (apart >= LEAST_BOXES) & (boxes >= 2 * usual.boxes.median)
+    text = "{:.0f} objects, far more than the others have"
+    yield Odd("object_counts_outlier", there[is_odd], apart[is_odd], boxes[is_odd], text)
 
 
-def _outside(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """How far from the median those are that lie outside of the outer fences; 0 for all others."""
+def _fences(values: npt.NDArray[np.float64]) -> Fences:
     low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), method="nearest")
     reach = FENCES * (high - low)
-    is_outside = (values < low - reach) | (values > high + reach)
-    return np.where(is_outside, np.abs(values - middle), 0.0)
+    return Fences(float(low - reach), float(high + reach), float(middle), float(np.median(values)))
+
+
+def _outside(values: npt.NDArray[np.float64], fences: Fences) -> npt.NDArray[np.float64]:
+    """How far from the middle those are that lie outside of the fences; 0 for all others."""
+    is_outside = (values < fences.low) | (values > fences.high)
+    return np.where(is_outside, np.abs(values - fences.middle), 0.0)

@@ -1,7 +1,9 @@
 """What the looks at all pictures of a conversion say together: findings, and what the report shows of them.
 
 Pictures are numbered in the order of the shards. Of each, 40 bytes are held while pairs are looked for (the hash of its
-content and its fingerprint); all else is read again from the looks that the writers left, for those that need it.
+content and its fingerprint); all else is read again from the looks that the writers left, for those that need it. Above
+MOST_PICTURES memory does not grow any more: copies are found through temporary files, nobody looks for near pairs, and
+what is usual is told from a part of the pictures.
 """
 
 from __future__ import annotations
@@ -22,13 +24,15 @@ from beam_tfrecord.insight.looks import LOOK, Looks
 from beam_tfrecord.insight.neighbours import (
     MOST_PICTURES,
     NEAR_BITS,
+    NO_PAIRS,
     Pairs,
     alike,
     clusters_of,
     near_pairs,
     pairs_of_copies,
 )
-from beam_tfrecord.insight.rules import Odd, Outlines, odd_pictures, outliers
+from beam_tfrecord.insight.rules import Odd, Outlines, odd_pictures, outliers, usual_in
+from beam_tfrecord.publishing.repeated_hashes import repeated_hashes
 from beam_tfrecord.storage import Storage
 
 STAGE = "insight"
@@ -63,6 +67,11 @@ class LookFiles:
     output: str
     storage: Storage
     starts: Sequence[int]
+
+    @property
+    def total(self) -> int:
+        """How many pictures there are."""
+        return sum(shard.num_records for shard in self.shards)
 
     def rows(self) -> Iterator[tuple[int, Looks]]:
         """The number of the first picture, and the looks, of each shard."""
@@ -126,11 +135,11 @@ def find_insights(
     """Everything that stands out, in findings and for the report.
 
     shards: sorted by split and index. file_of: the final name of a shard by these. classes: uses of labels by split.
-    Memory grows by 40 bytes for a picture.
+    Of up to MOST_PICTURES pictures 40 bytes of each are held; of more, only those that are copies.
     """
     files = look_files(shards, output, storage)
     odd, seen = _odd_ones(files, most_lines)
-    near, conflicts, total = _near_ones(files)
+    near, conflicts = _near_ones(files)
     counts: Counter[str] = Counter({code: found.count for code, found in odd.items() if found.count})
     wanted = {number for found in odd.values() for number in found.numbers.tolist()}
     told_pairs = {code: _worst(pairs, most_lines) for code, pairs in (*near.items(), ("label_conflict", conflicts))}
@@ -157,7 +166,7 @@ def find_insights(
     worst = {code: found.numbers[:SHOWN_WORST].tolist() for code, found in sorted(odd.items()) if len(found.numbers)}
     place = _places(files, itertools.chain(*groups, *beside, *worst.values()), items, file_of)
     told = {
-        "pictures": total,
+        "pictures": files.total,
         "looked_at": seen,
         "found": dict(sorted(counts.items())),
         "most_lines": most_lines,
@@ -200,37 +209,40 @@ def _odd_ones(files: LookFiles, most: int) -> tuple[dict[str, _Found], int]:
     """What the rules find, by code, and how many pictures were looked at."""
     found: dict[str, _Found] = {}
     outlines, seen = [], 0
+    step = max(1, -(-files.total // MOST_PICTURES))  # of more pictures every other one, and so on, tells what is usual
     for start, rows in files.rows():
         for odd in odd_pictures(rows):
             found.setdefault(odd.code, _Found()).add(odd, start, most)
-        outlines.append(Outlines(*(rows[name].copy() for name in Outlines._fields)))
+        outlines.append(_outlines_of(rows[-start % step :: step]))
         seen += int(rows["seen"].sum())
-    if outlines:
-        for odd in outliers(Outlines(*map(np.concatenate, zip(*outlines, strict=True)))):
-            found.setdefault(odd.code, _Found()).add(odd, 0, most)
+    if not outlines:
+        return found, seen
+    together = Outlines(*map(np.concatenate, zip(*outlines, strict=True)))
+    del outlines
+    usual = usual_in(together)
+    if usual is None:
+        return found, seen
+    parts = [(0, together)] if step == 1 else ((start, _outlines_of(rows)) for start, rows in files.rows())
+    for start, own in parts:
+        for odd in outliers(own, usual):
+            found.setdefault(odd.code, _Found()).add(odd, start, most)
     return found, seen
+
+
+def _outlines_of(rows: Looks) -> Outlines:
+    return Outlines(*(rows[name].copy() for name in Outlines._fields))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Pictures that are nearly the same
 
 
-def _near_ones(files: LookFiles) -> tuple[dict[str, Pairs], Pairs, int]:
-    """The pairs to tell, by code; those whose labels contradict one another; and how many pictures there are.
+def _near_ones(files: LookFiles) -> tuple[dict[str, Pairs], Pairs]:
+    """The pairs to tell, by code; those whose labels contradict one another.
 
     Each picture is told once, beside the nearest one before it; a leak goes before a duplicate.
     """
-    total = sum(shard.num_records for shard in files.shards)
-    contents, prints = np.zeros(total, np.uint64), np.zeros((total, LOOK["fingerprint"].shape[0]), np.uint64)
-    is_alike = np.zeros(total, np.bool_)
-    for start, rows in files.rows():
-        own = slice(start, start + len(rows))
-        contents[own], prints[own], is_alike[own] = rows["content"], rows["fingerprint"], rows["alike"] == 1
-    copies = pairs_of_copies(contents)
-    usable = np.flatnonzero(is_alike) if total <= MOST_PICTURES else np.zeros(0, np.int64)
-    near = near_pairs(prints, usable, NEAR_BITS)
-    near = near.of(contents[near.first] != contents[near.second])
-    del contents, prints
+    near, copies = _found_pairs(files) if files.total <= MOST_PICTURES else (NO_PAIRS, _found_copies(files))
     members = np.unique(np.concatenate((near.first, near.second, copies.first, copies.second)))
     looks = files.chosen(members)
     local = near.numbered(lambda numbers: np.searchsorted(members, numbers))
@@ -251,7 +263,32 @@ def _near_ones(files: LookFiles) -> tuple[dict[str, Pairs], Pairs, int]:
     leaks = near.of(is_leak).nearest_before()
     others = near.of(~is_leak).nearest_before()
     others = others.of(~np.isin(others.second, leaks.second))
-    return {"near_leak": leaks, "near_duplicate": others}, conflicts.nearest_before(), total
+    return {"near_leak": leaks, "near_duplicate": others}, conflicts.nearest_before()
+
+
+def _found_pairs(files: LookFiles) -> tuple[Pairs, Pairs]:
+    """Pairs of pictures whose fingerprints are near, and of those with the same content."""
+    contents = np.zeros(files.total, np.uint64)
+    prints = np.zeros((files.total, LOOK["fingerprint"].shape[0]), np.uint64)
+    is_alike = np.zeros(files.total, np.bool_)
+    for start, rows in files.rows():
+        own = slice(start, start + len(rows))
+        contents[own], prints[own], is_alike[own] = rows["content"], rows["fingerprint"], rows["alike"] == 1
+    near = near_pairs(prints, np.flatnonzero(is_alike), NEAR_BITS)
+    return near.of(contents[near.first] != contents[near.second]), pairs_of_copies(contents)
+
+
+def _found_copies(files: LookFiles) -> Pairs:
+    """Pairs of pictures with the same content: memory grows with these, not with the number of pictures."""
+    known = (rows["content"][rows["content"] != 0] for _, rows in files.rows())
+    repeated = np.array(sorted(repeated_hashes(known)), np.uint64)
+    numbers, contents = [np.zeros(0, np.int64)], [np.zeros(0, np.uint64)]
+    for start, rows in files.rows():
+        own = np.flatnonzero(np.isin(rows["content"], repeated))
+        numbers.append(own + start)
+        contents.append(rows["content"][own])
+    which = np.concatenate(numbers)
+    return pairs_of_copies(np.concatenate(contents)).numbered(lambda places: which[places])
 
 
 def _worst(pairs: Pairs, most: int) -> Pairs:

@@ -183,6 +183,27 @@ def test_at_most_so_many_lines_of_a_code_are_written_the_worst_first(
     assert conversion(tmp_path / "out")["warnings"] == {"blank_image": 3}
 
 
+def test_of_more_pictures_than_are_held_all_is_told_but_near_ones(
+    folder: Path, tmp_path: Path, expected: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("beam_tfrecord.publishing.insights.MOST_PICTURES", 5)
+    converted(folder, tmp_path / "out", num_shards=6)
+    of_copies = ("label_conflict", frozenset({"04.jpg", "same.jpg"}))
+    blank = {found for found in unordered(expected) if found[0] == "blank_image"}
+    assert unordered(told(tmp_path / "out")) == {of_copies, *blank}
+
+
+@pytest.mark.parametrize("most", [16_000_000, 25])
+def test_outliers_are_told_by_all_pictures_or_by_a_part_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr("beam_tfrecord.publishing.insights.MOST_PICTURES", most)
+    usual = {f"{number:02d}.png": png(Image.new("L", (64 + number % 3, 48), 200)) for number in range(60)}
+    write_files(tmp_path / "in" / "x", {**usual, "large.png": png(Image.new("L", (640, 480), 200))})
+    converted(tmp_path / "in", tmp_path / "out", num_shards=4)
+    assert [name for code, name, _ in told(tmp_path / "out") if code == "odd_size"] == ["large.png"]
+
+
 def rows_of_report(output: Path) -> list[tuple[str, int]]:
     """Code and number of pictures of each row of the section."""
     page = (output / "report.html").read_text("utf-8")

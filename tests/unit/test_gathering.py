@@ -136,8 +136,10 @@ def test_what_is_kept_of_many_shards_grows_by_a_line_for_each() -> None:
         for number, label in enumerate(labels):
             statistics.add([ImageFacts(number + 1, 2 * number + 1, number**2)], [label], number, 100)
         one = ShardInfo("train", 0, "x", 1000, 1, 1, "0" * 8, "", classes=labels, statistics=statistics.to_json())
-        own = [dict(index=index, crc32c=f"{index:08x}", num_bytes=2**27 + index) for index in range(count)]
-        parts = [gathered_of(replace(one, **values)) for values in own]
+        parts = [
+            gathered_of(replace(one, index=index, crc32c=f"{index:08x}", num_bytes=2**27 + index))
+            for index in range(count)
+        ]
         return len(pickle.dumps(add_gathered(parts), protocol=5))
 
     few, many = size(10), size(110)

@@ -11,7 +11,7 @@ from PIL import Image, ImageFilter
 from beam_tfrecord.insight.boxes import BoxCounts, count_boxes
 from beam_tfrecord.insight.grids import grid_of
 from beam_tfrecord.insight.looks import Look, looks_of
-from beam_tfrecord.insight.rules import Outlines, odd_pictures, outliers
+from beam_tfrecord.insight.rules import Outlines, odd_pictures, outliers, usual_in
 from benchmarks.near_duplicates import scene
 
 PICTURES = {"blank_image", "dark_image", "overexposed_image", "low_detail", "letterboxed"}
@@ -72,7 +72,9 @@ def test_pictures_that_were_not_looked_at_or_are_tiny_are_not_judged() -> None:
 
 def outlined(sizes: list[tuple[int, int]], boxes: list[int] | None = None) -> dict[str, list[int]]:
     width, height = np.array(sizes, np.uint32).T
-    found = outliers(Outlines(width, height, np.array(boxes or [0] * len(sizes), np.uint32)))
+    outlines = Outlines(width, height, np.array(boxes or [0] * len(sizes), np.uint32))
+    usual = usual_in(outlines)
+    found = outliers(outlines, usual) if usual else ()
     return {odd.code: odd.numbers.tolist() for odd in found if len(odd.numbers)}
 
 
