@@ -178,7 +178,7 @@ class BatchEncoder:
                 if spelling:
                     spellings[number] = spelling
         is_read = time.perf_counter_ns()
-        images = []
+        checked: list[tuple[int, Entry, int, StoredImage, str]] = []
         for number, entry, data in found:
             try:
                 image = convert_image(data, policy)
@@ -186,7 +186,9 @@ class BatchEncoder:
                 rejects[number] = _reject(entry, error)
             else:
                 sha256 = hashlib.sha256(image.data).hexdigest()
-                images.append((number, entry, len(data), image, sha256, self._looking.at(image, sha256)))
+                checked.append((number, entry, len(data), image, sha256))
+        looks = self._looking.at_all([(image, sha256) for *_, image, sha256 in checked])
+        images = [(*one, seen) for one, seen in zip(checked, looks, strict=True)]
         times = WorkTimes(is_read - started, time.perf_counter_ns() - is_read)
         return ReadBatch(items, source_rows, rejects, images, spellings, times, away)
 

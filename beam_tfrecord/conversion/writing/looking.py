@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from beam_tfrecord.images import small_of
 from beam_tfrecord.images.stored import StoredImage
 from beam_tfrecord.images.sums import ChannelSums, channel_sums
-from beam_tfrecord.insight.grids import grid_of
+from beam_tfrecord.insight.grids import grids_of
 from beam_tfrecord.options.config import ConvertConfig
 
-SUMMED_BYTES = 16 << 20  # of pictures that are decoded in full for the statistics of their channels
+# Pictures that are decoded in full for the statistics of their channels, which costs several times a check: about so
+# many bytes, so large a share, or so many of them, whichever are most.
+SUMMED_BYTES = 1 << 20
+SUMMED_SHARE = 1 / 256
+SUMMED_PICTURES = 16
 SUMMED_PIXELS = 16_000_000  # of one of them
 _SHARES = 1 << 32
 
@@ -37,19 +45,35 @@ class Looking:
 
     def at(self, image: StoredImage, sha256: str) -> Seen:
         """The look at a stored picture. sha256: of its bytes, in hex."""
+        return self.at_all([(image, sha256)])[0]
+
+    def at_all(self, images: Sequence[tuple[StoredImage, str]]) -> list[Seen]:
+        """The looks at some stored pictures and their hashes: those of one size are taken together."""
         if not self.at_pixels:
-            return _NOTHING
-        small = small_of(image)
-        grid = None if small is None else grid_of(small.array, small.span, small.step).tobytes()
-        is_summed = int(sha256[:8], 16) < self.share and (self.is_exact or image.height * image.width <= SUMMED_PIXELS)
-        return Seen(grid, channel_sums(image) if is_summed else None)
+            return [_NOTHING] * len(images)
+        grids: list[bytes | None] = [None] * len(images)
+        alike: dict[tuple[Any, ...], list[tuple[int, npt.NDArray[np.uint8]]]] = {}
+        for number, (image, _) in enumerate(images):
+            small = small_of(image)
+            if small is not None:
+                alike.setdefault((small.height, small.width, small.span, small.step), []).append((number, small.array))
+        for (*_, span, step), own in alike.items():
+            for (number, _), grid in zip(own, grids_of([grey for _, grey in own], span, step), strict=True):
+                grids[number] = grid.tobytes()
+        return [
+            Seen(grid, channel_sums(image) if self._sums(image, sha256) else None)
+            for grid, (image, sha256) in zip(grids, images, strict=True)
+        ]
+
+    def _sums(self, image: StoredImage, sha256: str) -> bool:
+        return int(sha256[:8], 16) < self.share and (self.is_exact or image.height * image.width <= SUMMED_PIXELS)
 
 
 _NOTHING = Seen()
 
 
-def looking_for(config: ConvertConfig, stored_bytes: float = 0.0) -> Looking:
-    """What a conversion looks at. stored_bytes: about how many all pictures have.
+def looking_for(config: ConvertConfig, pictures: int = 0, bytes_of_one: float = 0.0) -> Looking:
+    """What a conversion looks at. pictures: about how many there are; bytes_of_one: as they are stored.
 
     Pixels are looked at only where a conversion decodes them anyway. All of them are summed where they are few, else
     a share.
@@ -60,5 +84,5 @@ def looking_for(config: ConvertConfig, stored_bytes: float = 0.0) -> Looking:
     if config.images.validate == "header":
         return Looking(takes_looks=True)
     is_exact = choice == "exact"
-    share = 1.0 if is_exact else min(1.0, SUMMED_BYTES / max(1.0, stored_bytes))
-    return Looking(True, True, int(share * _SHARES), is_exact)
+    few = max(SUMMED_PICTURES, SUMMED_BYTES / max(1.0, bytes_of_one)) / max(1, pictures)
+    return Looking(True, True, int((1.0 if is_exact else min(1.0, max(few, SUMMED_SHARE))) * _SHARES), is_exact)

@@ -122,13 +122,12 @@ class ShardWriter:
 
     def _batches(self, placed: list[Placed]) -> Iterator[EncodedBatch]:
         """What became of the items, in their order, some at a time."""
-        stored_bytes = self.plan.record_bytes * self.plan.survey.rows
         encoder = BatchEncoder(
             self.plan.schema,
             self.config,
             self.storage.read,
             self.storage.find_other,
-            looking=looking_for(self.config, stored_bytes),
+            looking=looking_for(self.config, self.plan.survey.rows, self.plan.record_bytes),
         )
         size = self._task_items()
         tasks = (placed[start : start + size] for start in range(0, len(placed), size))
