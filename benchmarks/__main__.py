@@ -17,6 +17,7 @@ from pathlib import Path
 
 from benchmarks import data
 from benchmarks.cases import PRODUCT, SPEED, Case, convert
+from benchmarks.insight_cost import measure_insight
 from benchmarks.latency import measure_latency
 from benchmarks.process import Measured, measure
 from benchmarks.quality import resize_quality
@@ -31,7 +32,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = [*(case.name for case in SPEED), "P6", "P7", "latency", "R1", "R2", "R3", "growth"]
+    names = [*(case.name for case in SPEED), "P6", "P7", "I1", "latency", "R1", "R2", "R3", "growth"]
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="which measurements (default: all)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the data, three runs: minutes become one")
     parser.add_argument("--repeat", type=int, default=0, help="timed runs of each program (default: 5; quick: 3)")
@@ -54,6 +55,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
             found["P6"] = measure_memory(chosen.data, place, quick=chosen.quick)
         if "P7" in chosen.only:
             found["P7"] = measure_rows(chosen.data, place, quick=chosen.quick)
+        if "I1" in chosen.only:
+            found["I1"] = measure_insight(chosen.data, place, repeat, quick=chosen.quick)
         if "latency" in chosen.only:
             found["latency"] = measure_latency(chosen.data, place)
         if stores := {"R1", "R2", "R3"}.intersection(chosen.only):

@@ -32,8 +32,7 @@ def channel_sums(image: StoredImage) -> ChannelSums | None:
         return None
     values = np.arange(256 if pixels.dtype == np.uint8 else 65_536, dtype=np.uint64)
     counts = _counts(pixels, len(values))
-    sums = tuple(int((own * values).sum()) for own in counts)
-    squares = tuple(int((own * values * values).sum()) for own in counts)
+    sums, squares = (tuple((counts @ powers).tolist()) for powers in (values, values * values))
     return ChannelSums(str(pixels.dtype.newbyteorder("=")), pixels.shape[0] * pixels.shape[1], sums, squares)
 
 

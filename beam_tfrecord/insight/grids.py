@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -17,30 +16,27 @@ Grids = npt.NDArray[np.int16]  # (pictures, CELLS, CELLS), 0 to 255 * LEVEL
 
 def grid_of(grey: npt.NDArray[np.uint8], span: tuple[int, int] | None = None, step: int = 1) -> Grids:
     """The means of the cells of a grey picture (height, width): :func:`grids_of` of one."""
-    found: Grids = grids_of([grey], span, step)[0]
+    found: Grids = grids_of(grey[None], span, step)[0]
     return found
 
 
-def grids_of(
-    greys: Sequence[npt.NDArray[np.uint8]], span: tuple[int, int] | None = None, step: int = 1
-) -> Grids:
-    """The means of the cells of grey pictures of one height and width, in sixteenths of a level, rounded down.
+def grids_of(greys: npt.NDArray[np.uint8], span: tuple[int, int] | None = None, step: int = 1) -> Grids:
+    """The means of the cells of grey pictures (pictures, height, width), in sixteenths of a level, rounded down.
 
     span, step: the height and width that a picture stands for, in units of which each pixel is ``step`` high and
     wide, but for those at the far edges where the span ends (a JPEG of 259 pixels at an eighth has 33, the last of
     which is 3 wide). Every sum is of whole numbers that floats hold exactly, so the order in which a library adds them
     up cannot show. Matrices are so small that no library calls threads for them.
     """
-    down, across = span or greys[0].shape
-    y, x = (max(1, side // CELLS) for side in greys[0].shape)
+    down, across = span or greys.shape[1:]
+    y, x = (max(1, side // CELLS) for side in greys.shape[1:])
     if y > 1 or x > 1:
-        greys = [np.asarray(Image.fromarray(grey).reduce((x, y))) for grey in greys]
-    stack = np.stack(greys)
-    if stack.shape[1:] == (CELLS, CELLS) and (down, across) == (CELLS * step * y, CELLS * step * x):
-        return stack.astype(np.int16) * LEVEL  # a pixel is a cell
-    rows, _, height = _shares(stack.shape[1], down, step * y)
-    _, columns, width = _shares(stack.shape[2], across, step * x)
-    sums = (rows @ stack.astype(np.float32)).astype(np.float64) @ columns
+        greys = np.stack([np.asarray(Image.fromarray(grey).reduce((x, y))) for grey in greys])
+    if greys.shape[1:] == (CELLS, CELLS) and (down, across) == (CELLS * step * y, CELLS * step * x):
+        return greys.astype(np.int16) * LEVEL  # a pixel is a cell
+    rows, _, height = _shares(greys.shape[1], down, step * y)
+    _, columns, width = _shares(greys.shape[2], across, step * x)
+    sums = (rows @ greys.astype(np.float32)).astype(np.float64) @ columns
     # Half of the least difference of two means: what is whole stays so, whatever the division makes of it.
     grids: Grids = ((sums + 0.5 / LEVEL) * (LEVEL / (height * width))).astype(np.int16)
     return grids

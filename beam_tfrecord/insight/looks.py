@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -73,8 +74,9 @@ def looks_of(looks: Sequence[Look]) -> Looks:
     rows["width"] = [look.width for look in looks]
     rows["height"] = [look.height for look in looks]
     rows["bytes"] = [look.num_bytes for look in looks]
-    rows["labels"] = [checksum(sorted(set(look.labels))) for look in looks]
-    rows["group"] = [0 if look.group is None else checksum((look.group,)) for look in looks]
+    rows["labels"] = [_checksum_of_labels(tuple(look.labels)) for look in looks]
+    if any(look.group is not None for look in looks):
+        rows["group"] = [0 if look.group is None else checksum((look.group,)) for look in looks]
     if any(look.boxes.boxes for look in looks):
         rows["boxes"] = [look.boxes.boxes for look in looks]
         rows["covering"] = [look.boxes.covering for look in looks]
@@ -104,6 +106,11 @@ def _measure(rows: Looks, seen: Sequence[int], grids: Grids) -> None:
     rows["range"][seen] = range_of(grids)
     rows["detail"][seen] = detail_of(grids)
     rows["bars"][seen] = bars_of(grids)
+
+
+@functools.lru_cache(maxsize=1024)
+def _checksum_of_labels(labels: tuple[str, ...]) -> int:
+    return checksum(sorted(set(labels)))
 
 
 def checksum(texts: Iterable[str]) -> int:

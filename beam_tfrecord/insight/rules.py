@@ -87,12 +87,11 @@ class Outlines(NamedTuple):
 
 
 class Fences(NamedTuple):
-    """Which values are usual, by Tukey's outer fences. middle: by which distances are told; median: by which sizes."""
+    """Which values are usual, by Tukey's outer fences. middle: their median."""
 
     low: float
     high: float
     middle: float
-    median: float
 
 
 class Usual(NamedTuple):
@@ -120,7 +119,7 @@ def outliers(outlines: Outlines, usual: Usual) -> Iterator[Odd]:
     side = np.log2(width * height) / 2
     apart = _outside(side, usual.side)
     is_odd = apart >= np.log2(LEAST_SIZE)
-    times = np.exp2(side - usual.side.median)
+    times = np.exp2(side - usual.side.middle)
     text = "{:.2g} times the usual side of this collection"
     yield Odd("odd_size", there[is_odd], np.round(apart[is_odd], 4), times[is_odd], text)
     aspect = np.log2(width / height)
@@ -130,15 +129,16 @@ def outliers(outlines: Outlines, usual: Usual) -> Iterator[Odd]:
     yield Odd("odd_aspect", there[is_odd], np.round(apart[is_odd], 4), (width / height)[is_odd], text)
     boxes = outlines.boxes[there].astype(np.float64)
     apart = _outside(boxes, usual.boxes)
-    is_odd = (apart >= LEAST_BOXES) & (boxes >= 2 * usual.boxes.median)
+    is_odd = (apart >= LEAST_BOXES) & (boxes >= 2 * usual.boxes.middle)
     text = "{:.0f} objects, far more than the others have"
     yield Odd("object_counts_outlier", there[is_odd], apart[is_odd], boxes[is_odd], text)
 
 
 def _fences(values: npt.NDArray[np.float64]) -> Fences:
-    low, middle, high = np.quantile(values, (0.25, 0.5, 0.75), method="nearest")
+    ordered = np.sort(values)  # np.quantile and np.median load numpy.ma, which takes 60 ms
+    low, middle, high = (float(ordered[round(share * (len(values) - 1))]) for share in (0.25, 0.5, 0.75))
     reach = FENCES * (high - low)
-    return Fences(float(low - reach), float(high + reach), float(middle), float(np.median(values)))
+    return Fences(low - reach, high + reach, middle)
 
 
 def _outside(values: npt.NDArray[np.float64], fences: Fences) -> npt.NDArray[np.float64]:

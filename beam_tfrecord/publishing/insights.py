@@ -243,7 +243,8 @@ def _near_ones(files: LookFiles) -> tuple[dict[str, Pairs], Pairs]:
     Each picture is told once, beside the nearest one before it; a leak goes before a duplicate.
     """
     near, copies = _found_pairs(files) if files.total <= MOST_PICTURES else (NO_PAIRS, _found_copies(files))
-    members = np.unique(np.concatenate((near.first, near.second, copies.first, copies.second)))
+    members = np.sort(np.concatenate((near.first, near.second, copies.first, copies.second)))
+    members = members[np.diff(members, prepend=-1) != 0]
     looks = files.chosen(members)
     local = near.numbered(lambda numbers: np.searchsorted(members, numbers))
     near = near.of(alike(local, looks["thumbnail"]))
@@ -262,7 +263,9 @@ def _near_ones(files: LookFiles) -> tuple[dict[str, Pairs], Pairs]:
     is_leak = differ(split_of, near) | differ(groups, near, 0)
     leaks = near.of(is_leak).nearest_before()
     others = near.of(~is_leak).nearest_before()
-    others = others.of(~np.isin(others.second, leaks.second))
+    place = np.searchsorted(leaks.second, others.second)
+    is_told = place != np.searchsorted(leaks.second, others.second, side="right")
+    others = others.of(~is_told)
     return {"near_leak": leaks, "near_duplicate": others}, conflicts.nearest_before()
 
 

@@ -136,8 +136,9 @@ def digest_of_array(values: npt.NDArray[np.int64]) -> Digest:
     if not values.size:
         return Digest()
     edges = _edge_array()
-    places, counts = np.unique(np.searchsorted(edges, values, side="right") - 1, return_counts=True)
-    bins = dict(zip(edges[places].tolist(), counts.tolist(), strict=True))
+    counts = np.bincount(np.searchsorted(edges, values, side="right") - 1)  # np.unique loads numpy.ma, 60 ms
+    places = np.flatnonzero(counts)
+    bins = dict(zip(edges[places].tolist(), counts[places].tolist(), strict=True))
     return Digest(int(values.size), int(values.sum()), int(values.min()), int(values.max()), bins)
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from beam_tfrecord.images import small_of
 from beam_tfrecord.images.stored import StoredImage
@@ -51,21 +50,23 @@ class Looking:
         """The looks at some stored pictures and their hashes: those of one size are taken together."""
         if not self.at_pixels:
             return [_NOTHING] * len(images)
-        grids: list[bytes | None] = [None] * len(images)
-        alike: dict[tuple[Any, ...], list[tuple[int, npt.NDArray[np.uint8]]]] = {}
-        for number, (image, _) in enumerate(images):
-            small = small_of(image)
+        smalls = [small_of(image) for image, _ in images]
+        alike: dict[tuple[int, int, tuple[int, int], int], list[int]] = {}
+        for number, small in enumerate(smalls):
             if small is not None:
-                alike.setdefault((small.height, small.width, small.span, small.step), []).append((number, small.array))
-        for (*_, span, step), own in alike.items():
-            for (number, _), grid in zip(own, grids_of([grey for _, grey in own], span, step), strict=True):
-                grids[number] = grid.tobytes()
+                alike.setdefault((small.height, small.width, small.span, small.step), []).append(number)
+        found: list[bytes | None] = [None] * len(images)
+        for (height, width, span, step), numbers in alike.items():
+            pixels = b"".join([small.pixels for small in map(smalls.__getitem__, numbers) if small])
+            grids = grids_of(np.frombuffer(pixels, np.uint8).reshape(-1, height, width), span, step)
+            for number, grid in zip(numbers, grids, strict=True):
+                found[number] = grid.tobytes()
         return [
-            Seen(grid, channel_sums(image) if self._sums(image, sha256) else None)
-            for grid, (image, sha256) in zip(grids, images, strict=True)
+            Seen(grid, channel_sums(image) if self._is_summed(image, sha256) else None)
+            for grid, (image, sha256) in zip(found, images, strict=True)
         ]
 
-    def _sums(self, image: StoredImage, sha256: str) -> bool:
+    def _is_summed(self, image: StoredImage, sha256: str) -> bool:
         return int(sha256[:8], 16) < self.share and (self.is_exact or image.height * image.width <= SUMMED_PIXELS)
 
 
