@@ -24,7 +24,7 @@ WORKDIR /opt/beam_tfrecord
 COPY setup.py pyproject.toml constraints.txt README.md LICENSE ./
 COPY beam_tfrecord beam_tfrecord
 COPY pipelines pipelines
-RUN pip install --no-cache-dir --constraint constraints.txt ".${EXTRAS:+[${EXTRAS}]}" \
+RUN pip install --no-cache-dir --constraint constraints.txt ".[dataflow${EXTRAS:+,${EXTRAS}}]" \
     && rm -rf build ./*.egg-info \
     && pip check \
     && python -c "import importlib.util as u; assert u.find_spec('tensorflow') is None, 'TensorFlow in the image'"

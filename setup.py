@@ -27,11 +27,11 @@ def description() -> str:
 
 
 REQUIRED = [
-    f"apache-beam[gcp]{BEAM}",
+    f"apache-beam{BEAM}",
     "certifi>=2024.7.4",
     "google-api-core>=2,<3",
     "google-auth>=2,<3",
-    "google-cloud-storage>=3,<4",  # of Beam's own sink and of Dataflow's staging
+    "google-cloud-storage>=3,<4",  # of Beam's own sink
     "google-crc32c>=1.7,<2",
     "grpcio>=1.59,<2",
     "jinja2>=3.1,<4",
@@ -52,6 +52,7 @@ TENSORFLOW = ["tensorflow>=2.16,<3"]
 TFDS = ["tensorflow-datasets>=4.9.7,<5"]
 PARQUET = ["pyarrow>=14,<26"]
 PANDAS = ["pandas>=2.0,<4"]
+DATAFLOW = [f"apache-beam[gcp]{BEAM}"]
 AWS = [f"apache-beam[aws]{BEAM}", "boto3>=1.36,<2"]
 AZURE = [f"apache-beam[azure]{BEAM}"]
 HADOOP = [f"apache-beam[hadoop]{BEAM}"]
@@ -64,6 +65,7 @@ TEST = [
     *TFDS,
     *PARQUET,
     *PANDAS,
+    *DATAFLOW,
     *AWS,
     *COCO,
     *HEIF,
@@ -125,6 +127,7 @@ setup(
         "tfds": [*TENSORFLOW, *TFDS],
         "parquet": PARQUET,
         "pandas": PANDAS,
+        "dataflow": DATAFLOW,
         "aws": AWS,
         "azure": AZURE,
         "hadoop": HADOOP,

@@ -136,6 +136,9 @@ def split_beam_flags(parser: ArgumentParser, arguments: Sequence[str]) -> tuple[
 
 def make_beam_parser() -> ArgumentParser:
     """A parser of all flags of Beam's PipelineOptions."""
+    import beam_tfrecord.transforms  # noqa: F401 - Beam, without its words about clients that are not needed
+
+    # isort: split
     from apache_beam.options.pipeline_options import PipelineOptions
 
     parser = ArgumentParser(add_help=False)

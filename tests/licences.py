@@ -99,7 +99,7 @@ def page(told: dict[str, str]) -> str:
         "",
         "beam_tfrecord is under the Apache License 2.0. A default installation brings these packages, under the",
         "licences that their metadata state. `make licences` makes the list; a test holds that none is unknown, and",
-        "none a GPL, AGPL or SSPL. The extras bring more.",
+        "none a GPL, AGPL or SSPL. The extras bring more (`dataflow` the most).",
         "",
         "| package | licence |",
         "| --- | --- |",

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, TestOptions
 from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
 
 from beam_tfrecord.errors import ConfigError, JobError
 from beam_tfrecord.options.values import parse_flag
+
+
+def check_client() -> None:
+    """Raise ConfigError when the client of Dataflow is not installed, with which Beam translates and submits a job."""
+    if find_spec("google.cloud.dataflow") is None:
+        raise ConfigError(
+            "--runner DataflowRunner needs Beam with Google's clients: pip install 'beam-tfrecord[dataflow]'"
+        )
 
 
 def read_dry_run(options: PipelineOptions) -> None:

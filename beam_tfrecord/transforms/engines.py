@@ -21,7 +21,7 @@ from apache_beam.options.pipeline_options import (
 from beam_tfrecord.errors import ConfigError, nearest
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import is_absolute, scheme_of
-from beam_tfrecord.transforms.dataflow import check_folder, is_dry_run, template_of
+from beam_tfrecord.transforms.dataflow import check_client, check_folder, is_dry_run, template_of
 
 _LAUNCHER_ONLY = ("", "file")  # schemes of places that only this machine is sure to see
 
@@ -133,6 +133,7 @@ def _check_flink(options: PipelineOptions, config: ConvertConfig | None) -> None
 
 
 def _check_dataflow(options: PipelineOptions, config: ConvertConfig | None) -> None:
+    check_client()
     cloud = options.view_as(GoogleCloudOptions)
     missing = []
     if not cloud.project:
