@@ -847,11 +847,23 @@ def _tables() -> Iterator[Case]:
         used={"image": 2, "manifest": 1},
     )
     yield Case(
+        "a table with a column of 0 and 1 for each class, as Roboflow and ISIC have it",
+        ("images/x.jpg", "_classes.csv"),
+        {
+            **pics("images/a.jpg", "images/b.jpg"),
+            "_classes.csv": as_csv([("filename", " fox", " hen"), ("a.jpg", " 1", " 0"), ("b.jpg", " 0", " 1")]),
+        },
+        {"images/a.jpg": Picture("fox"), "images/b.jpg": Picture("hen")},
+        format="csv",
+        reads="labels; a list where an image is of several classes",
+        used={"image": 2, "manifest": 1},
+    )
+    yield Case(
         "a table of which no column is known but the image",
         ("images/x.jpg", "train.csv"),
         {
             **pics("images/a.jpg", "images/b.jpg"),
-            "train.csv": as_csv([("image", "fox", "hen"), ("a.jpg", "1", "0"), ("b.jpg", "0", "1")]),
+            "train.csv": as_csv([("image", "fox", "hen"), ("a.jpg", "1", "-1"), ("b.jpg", "0", "1")]),
         },
         {"images/a.jpg": Picture(), "images/b.jpg": Picture()},
         format="csv",

@@ -41,12 +41,12 @@ def told_of_table(header: Sequence[str], roles: Roles, config: ManifestConfig, *
 
 def _unlabelled(account: Account, roles: Roles, config: ManifestConfig) -> Iterator[tuple[str, str]]:
     """What is surprising about a table of images of which no column says anything that is read."""
-    is_read = roles.label or roles.boxes is not None or roles.mask or roles.columns
+    is_read = roles.label or roles.classes or roles.boxes is not None or roles.mask or roles.columns
     unused = account.named.get(COLUMNS, {})
     if roles.image is None or is_read or config.label_pattern is not None or OTHERS not in unused:
         return
     told = unused[OTHERS]
-    one_hot = "; classes with a column each are not read: write the name of the class into one column"
+    one_hot = "; classes with a column each are read where these hold nothing but 0 and 1"
     yield (
         "columns_not_read",
         f"no column is read as labels or boxes of the images, and {told.count:,} {'is' if told.count == 1 else 'are'} "
@@ -92,6 +92,8 @@ def account_of_columns(header: Sequence[str], roles: Roles) -> Account:
             told.use(COLUMNS, parts[column])
         elif column in declared:
             told.use(COLUMNS, "column")
+        elif column in roles.classes:
+            told.use(COLUMNS, "class")
         elif column == roles.captions:
             told.use(COLUMNS, "captions")
         elif column in asked:
@@ -118,7 +120,8 @@ def _reason(column: str, roles: Roles) -> str:
     is_side = side != name and (side in _SIDES or compact(side) in BOX_NAMES)
     if roles.boxes is None and (compact(column) in BOX_NAMES or is_side or _has_word("boxes", name)):
         return f"{LOOKS_LIKE}boxes"
-    if roles.label is None and not _has_regions(roles) and (name in USUAL_NAMES["label"] or _has_word("labels", name)):
+    has_labels = roles.label is not None or roles.classes or _has_regions(roles)
+    if not has_labels and (name in USUAL_NAMES["label"] or _has_word("labels", name)):
         return f"{LOOKS_LIKE}labels"
     if roles.split is None and (name in USUAL_NAMES["split"] or _has_word("splits", name)):
         return f"{LOOKS_LIKE}splits"
@@ -141,6 +144,9 @@ def decisions_of_columns(roles: Roles, config: ManifestConfig) -> Iterator[Decis
         if column is not None:
             asked = getattr(config, f"{part}_column") is not None
             yield Decision(f"column of the {part}", column, f"--{part}_column" if asked else "its name")
+    if roles.classes:
+        why = "all their cells are 0 or 1; --label_column names another column, --columns keeps these as they are"
+        yield Decision("columns of a label each", ", ".join(roles.classes), why)
     if roles.captions is not None:
         yield Decision("column of the captions", roles.captions, "its name, in metadata of Hugging Face")
     if roles.boxes is not None:

@@ -64,6 +64,32 @@ def test_a_table_names_files_with_backslashes_blanks_and_composed_letters(tmp_pa
     assert spellings(tmp_path / "again") == spellings(tmp_path / "out")
 
 
+def test_a_table_names_files_percent_encoded_and_in_another_case_of_letters(tmp_path: Path) -> None:
+    pictures = {"a b.jpg": picture(1), "IMG_2.JPG": picture(2), "pear.jpg": picture(3), "caf\u00e9.jpg": picture(4)}
+    write_files(tmp_path / "in", {**pictures, "PEAR.PNG": picture(5)})
+    names = ["a%20b.jpg", "IMG_2.jpg", "Pear.jpg", "caf%C3%A9.JPG"]
+    table = write_table(tmp_path / "in" / "t.csv", [("image", "label"), *((name, "x") for name in names)])
+    converted(table, tmp_path / "out", num_shards=1)
+    assert sorted(stored(tmp_path / "out").values()) == sorted(pictures.values())
+    assert spellings(tmp_path / "out") == {
+        "without percent-encoding": "1",
+        "in another case of letters": "2",
+        "without percent-encoding and in another case of letters": "1",
+    }
+    (told,) = conversion(tmp_path / "out")["inputs"]
+    assert told["used"]["files"] == {"image": 4, "manifest": 1}
+    assert told["named"]["files"]["image that no row names"] == {"count": 1, "example": "PEAR.PNG"}
+
+
+def test_a_file_in_another_case_is_no_other_files_image(tmp_path: Path) -> None:
+    write_files(tmp_path / "in", {"a.jpg": picture(1), "A.JPG": picture(2), "B.JPG": picture(3), "b.JPG": picture(4)})
+    table = write_table(tmp_path / "in" / "t.csv", [("image", "label"), ("a.jpg", "x"), ("b.jpg", "x")])
+    converted(table, tmp_path / "out", max_rejects="1")
+    assert stored(tmp_path / "out") == {"a.jpg": picture(1)}
+    (reject,) = findings(tmp_path / "out")
+    assert (reject["code"], "B.JPG" in reject["message"], "b.JPG" in reject["message"]) == ("missing_file", True, True)
+
+
 def test_a_file_of_exactly_the_name_wins_and_the_other_one_is_told_as_named_by_no_row(tmp_path: Path) -> None:
     write_files(
         tmp_path / "in", {"é.jpg": picture(1), nfd("é.jpg"): picture(2), "a\\b.jpg": picture(3), "a/b.jpg": picture(4)}

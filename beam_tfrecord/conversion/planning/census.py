@@ -7,25 +7,26 @@ the dataset is planned, and ends where a folder holds much more than the manifes
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from beam_tfrecord.conversion.planning.blocks import Hashes
-from beam_tfrecord.conversion.planning.survey import HashSketch, file_hash, loose_form, spelling_hash
+from beam_tfrecord.conversion.planning.survey import HashSketch, file_hash, loose_form, lower_name, spelling_hash
 from beam_tfrecord.core.account import AS_IMAGE, NO_ACCOUNT, Account, AccountBuilder, Decision
 from beam_tfrecord.manifests.base import FileInfo, Source
+from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.leftovers import Reads, tell_files
 from beam_tfrecord.manifests.own_outputs import LEFT_OUT, datasets_among, spelled_below
+from beam_tfrecord.manifests.siblings import without_suffix
 from beam_tfrecord.manifests.text.uri_text import with_slash
 from beam_tfrecord.options.config import ConvertConfig
 
 Walk = Callable[[str], Iterator[FileInfo]]
 FILES_PER_IMAGE = 20  # a folder with more files than this for each image that is named, and SPARE more, is not listed
 SPARE = 10_000
-_HASHES = (file_hash, spelling_hash)
 
 
 def take_census(
@@ -54,7 +55,8 @@ def take_census(
     paths = [uri.removeprefix(folder) for uri in files]
     below = f"{source.base.rstrip('/')}/" if source.base else ""
     names = (files, [uri.removeprefix(below) for uri in files])
-    exact, loose = ([np.array(list(map(hash_of, texts)), np.uint64) for texts in names] for hash_of in _HASHES)
+    exact = [_hashed(texts, file_hash) for texts in names]
+    loose = [_hashed(texts, hash_of) for texts in names for hash_of in (spelling_hash, _lower_hash, _stem_hash)]
     own, elsewhere = (_named(exact, loose, paths, sketch) for sketch in (used.hashes, others.hashes))
     files_of_options = (
         config.labels.labels,
@@ -76,6 +78,20 @@ def take_census(
     return told.account(), ()
 
 
+def _hashed(texts: Iterable[str], hash_of: Callable[[str], int]) -> Hashes:
+    return np.array(list(map(hash_of, texts)), np.uint64)
+
+
+def _lower_hash(uri: str) -> int:
+    """By which a file is known to rows that name it in lower case."""
+    return file_hash(lower_name(uri))
+
+
+def _stem_hash(uri: str) -> int:
+    """By which an image is known to rows that name it without its ending."""
+    return spelling_hash(without_suffix(uri) if is_image_name(uri) else uri)
+
+
 def _named(
     exact: Sequence[Hashes], loose: Sequence[Hashes], paths: Sequence[str], known: bytes
 ) -> npt.NDArray[np.bool_]:
@@ -83,10 +99,11 @@ def _named(
     where no other file is called as that is spelled.
     """
     array = np.unique(np.frombuffer(known, np.uint64))
-    is_named = np.isin(exact[0], array) | np.isin(exact[1], array)
-    may_be = (np.isin(loose[0], array) | np.isin(loose[1], array)) & ~is_named
+    is_named: npt.NDArray[np.bool_] = np.any([np.isin(own, array) for own in exact], axis=0)
+    may_be = np.any([np.isin(own, array) for own in loose], axis=0) & ~is_named
     if may_be.any():
         taken = {loose_form(path) for path, named in zip(paths, is_named, strict=True) if named}
         for place in np.flatnonzero(may_be).tolist():
-            is_named[place] = loose_form(paths[place]) not in taken
+            spelled = loose_form(paths[place])
+            is_named[place] = taken.isdisjoint((spelled, without_suffix(spelled)))
     return is_named

@@ -466,7 +466,7 @@ class BlockBuilder:
 
 def name_hashes(uri: str) -> list[int]:
     """What the file of a name is known by in a survey; a second hash where it may be there under another spelling."""
-    is_plain = plain_form(uri) == uri and uri.isascii() and is_image_name(uri)
+    is_plain = plain_form(uri) == uri and uri.isascii() and is_image_name(uri) and lower_name(uri) == uri
     return [file_hash(uri)] if is_plain else [file_hash(uri), spelling_hash(uri)]
 
 
@@ -476,9 +476,14 @@ def spelling_hash(uri: str) -> int:
 
 
 def loose_form(uri: str) -> str:
-    """One text for all spellings of a name, with the ending of an image or without."""
-    plain = plain_form(uri)
-    return plain.rpartition(".")[0] if is_image_name(plain) else plain
+    """One text for all spellings of a name, in any case of letters."""
+    return lower_name(plain_form(uri))
+
+
+def lower_name(uri: str) -> str:
+    """A uri with the name of the file in lower case."""
+    folder, slash, name = uri.rpartition("/")
+    return folder + slash + name.lower()
 
 
 def file_hash(uri: str) -> int:

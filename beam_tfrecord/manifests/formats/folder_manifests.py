@@ -58,7 +58,7 @@ def find_manifest(
 def _tells(source: Source) -> bool:
     """Whether a manifest says anything of its images: of a table, whether a column with it is read."""
     roles = source.details.get("roles")
-    return roles is None or any(roles[part] for part in ("label", "boxes", "mask", "captions", "columns"))
+    return roles is None or any(roles[part] for part in ("label", "classes", "boxes", "mask", "captions", "columns"))
 
 
 def _depth(path: str) -> int:

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from beam_tfrecord.errors import ConfigError, nearest
+from beam_tfrecord.annotations.cells import real_number, shown
+from beam_tfrecord.errors import ConfigError, RowError, nearest
 from beam_tfrecord.manifests.text.box_columns import (
     BOX_NAMES,
     BoxColumns,
@@ -39,6 +40,11 @@ USUAL_NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "split": ("split", "set", "subset", "ml_use", "dataset_split"),
 }
+# What may hold 0 and 1 and is no class: numbers of rows, splits, and attributes of boxes.
+_NO_CLASS = re.compile(
+    r"|unnamed:.*|index|id|fold|(?:is_)?(?:train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|crowd|difficult|truncated|"
+    r"occluded)"
+)
 _KNOWN = frozenset(name for names in USUAL_NAMES.values() for name in names)
 # What --where can ask for whatever the format.
 ASKED_FIELDS = ("image", "id", "label", "split", "group", "width", "height")
@@ -50,8 +56,9 @@ class Roles:
     """Column (as the header spells it) by the part that it plays; None where there is none.
 
     columns: (name that --columns declares, column) of each further column. asked: the same of what --where looks at.
-    boxes: the columns of boxes. is_ml_use: the split column is called ml_use. captions: the column of texts about the
-    image. texts: (part, column) of the parts that are plain texts and may be empty.
+    classes: columns of a class each, which hold 1 where the image is of it, else 0. boxes: the columns of boxes.
+    is_ml_use: the split column is called ml_use. captions: the column of texts about the image. texts: (part, column)
+    of the parts that are plain texts and may be empty.
     """
 
     image: str | None = None
@@ -64,6 +71,7 @@ class Roles:
     order: str | None = None
     columns: tuple[tuple[str, str], ...] = ()
     asked: tuple[tuple[str, str], ...] = ()
+    classes: tuple[str, ...] = ()
     boxes: BoxColumns | None = None
     is_ml_use: bool = False
     captions: str | None = None
@@ -80,7 +88,7 @@ class Roles:
 
     def needed(self) -> tuple[str, ...]:
         """The columns that play a part, each once."""
-        named = [*(getattr(self, part) for part in PARTS), self.captions]
+        named = [*(getattr(self, part) for part in PARTS), self.captions, *self.classes]
         further = (column for _, column in (*self.columns, *self.asked))
         return tuple(dict.fromkeys([*(name for name in named if name), *further]))
 
@@ -93,7 +101,7 @@ class Roles:
         """The roles that :meth:`to_details` gave."""
         boxes = details["boxes"] and BoxColumns.from_details(details["boxes"])
         pairs = {name: tuple(tuple(pair) for pair in details[name]) for name in ("columns", "asked")}
-        return cls(**{**details, **pairs, "boxes": boxes})
+        return cls(**{**details, **pairs, "classes": tuple(details["classes"]), "boxes": boxes})
 
 
 def normal(name: str) -> str:
@@ -142,13 +150,52 @@ def find_roles(header: Sequence[str], config: ManifestConfig, where: str, sample
     incomplete = missing_side(header) if boxes is None and config.box_format != "none" and not columns else ""
     if incomplete:
         raise ConfigError(f"{where}: {incomplete}: correct the header, or say --box_format none to pass over them")
+    asked_columns = tuple(_asked_columns(header, config, where, found, boxes))
+    is_labelled = boxes is not None or any(found.get(part) is not None for part in ("label", "mask", "sequence"))
+    free = [name for name in header if name not in taken and name not in dict(asked_columns).values()]
+    has_classes = found["image"] is not None and not is_labelled and config.label_pattern is None
     return Roles(
         **found,
         columns=columns,
-        asked=tuple(_asked_columns(header, config, where, found, boxes)),
+        asked=asked_columns,
+        classes=_class_columns(free, samples) if has_classes else (),
         boxes=boxes,
         is_ml_use=found["split"] is not None and normal(found["split"]) == "ml_use",
     )
+
+
+def _class_columns(names: Sequence[str], samples: Samples) -> tuple[str, ...]:
+    """The columns that are a class each, as Roboflow's ``_classes.csv`` and ISIC's tables have them: all that hold
+    nothing but 0 and 1. None where there are fewer than two, and where others hold -1 beside, which may be "unknown".
+    """
+    cells = {name: [cell for cell in samples(name) if not _is_header(cell, name)] for name in names}
+    values = {name: set(map(_small_number, own)) for name, own in cells.items()}
+    numbered = [name for name, own in values.items() if own <= {-1, 0, 1} and not _NO_CLASS.fullmatch(normal(name))]
+    marks = set[int | None]().union(*(values[name] for name in numbered))
+    return tuple(numbered) if len(numbered) > 1 and marks == {0, 1} else ()
+
+
+def _is_header(cell: Any, name: str) -> bool:
+    return isinstance(cell, str) and cell.strip() == name
+
+
+def _small_number(cell: Any) -> int | None:
+    """-1, 0 or 1, however it is spelled; None for anything else."""
+    try:
+        number = real_number(cell)
+    except ValueError:
+        return None
+    return int(number) if number in (-1, 0, 1) else None
+
+
+def is_marked(cell: Any, column: str) -> bool:
+    """Whether an image is of the class that a column is. Raises RowError for a cell that is neither 0 nor 1."""
+    number = _small_number(cell)
+    if number not in (0, 1):
+        raise RowError(
+            "bad_row", f"column {column!r}, which is a class, holds {shown(cell)} where the first rows have 0 or 1"
+        )
+    return number == 1
 
 
 def _asked_columns(

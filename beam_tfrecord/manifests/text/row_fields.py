@@ -12,7 +12,7 @@ from beam_tfrecord.errors import ElementError, RowError
 from beam_tfrecord.manifests.base import Files, Item
 from beam_tfrecord.manifests.split_names import split_of_cell
 from beam_tfrecord.manifests.text.inline_images import InlineImage
-from beam_tfrecord.manifests.text.roles import Roles
+from beam_tfrecord.manifests.text.roles import Roles, is_marked
 
 STAGE = "manifest"
 
@@ -93,6 +93,9 @@ def canonical_fields(cells: Mapping[str, Any], roles: Roles) -> dict[str, Any]:
             fields["image"] = image
     if roles.label is not None:
         fields["label"] = _label(cells.get(roles.label), roles.label)
+    elif roles.classes:
+        names = [column.strip() for column in roles.classes if is_marked(cells.get(column), column)]
+        fields["label"] = names[0] if len(names) == 1 else names
     if roles.split is not None:
         split = split_of_cell(_text(cells.get(roles.split), roles.split), roles.is_ml_use)
         if split:

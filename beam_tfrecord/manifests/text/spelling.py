@@ -1,8 +1,9 @@
 """Names of files that are there under another spelling than the one a manifest gives them.
 
 A name is first taken as it is spelled. Only where no file is called so, others are looked for that mean the same on the
-machine where the manifest was written: Windows separates folders with backslashes, macOS takes letters with marks apart
-(Unicode's NFD, where others write NFC), and cells of a table may have blanks around them.
+machine where the manifest was written: Windows separates folders with backslashes and knows no case of letters, macOS
+takes letters with marks apart (Unicode's NFD, where others write NFC), tools of the web write ``%20`` for a blank, and
+cells of a table may have blanks around them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ImageError, RowError
@@ -19,7 +21,7 @@ from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.text.uri_text import WEB_SCHEMES, scheme_of
 
 BLANKS, SEPARATORS, UNICODE = "without blanks at the ends", "with / for \\", "in another form of Unicode"
-ENDING = "with the ending of an image"
+PERCENT, CASE, ENDING = "without percent-encoding", "in another case of letters", "with the ending of an image"
 _ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
 _ROOT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*/|/*")
 _BLANKS_BESIDE_SLASH = re.compile(r"\s*/\s*")
@@ -41,10 +43,23 @@ def as_spelled(uri: str) -> Spelled | None:
 
 
 def plain_form(path: str) -> str:
-    """One text for all spellings of a path: forward slashes, no blanks beside them, NFC."""
-    if path.isascii() and "\\" not in path and " " not in path:
+    """One text for all spellings of a path: forward slashes, no blanks beside them, NFC, nothing percent-encoded.
+
+    The case of letters stays as it is.
+    """
+    if path.isascii() and not any(mark in path for mark in "\\ %"):
         return path
+    path = _unquoted(path)
     return unicodedata.normalize("NFC", _BLANKS_BESIDE_SLASH.sub("/", path.strip().replace("\\", "/")))
+
+
+def _unquoted(path: str) -> str:
+    """A path without percent-encoding, as it is where that would make no text or other folders."""
+    try:
+        text = unquote(path, errors="strict") if "%" in path else path
+    except UnicodeDecodeError:
+        return path
+    return text if text.count("/") == path.count("/") and text.isprintable() else path
 
 
 def other_spellings(uri: str) -> dict[str, str]:
@@ -75,6 +90,7 @@ def _spellings(name: str) -> dict[str, str]:
     """The other spellings of one name, and how they differ from it."""
     spelled: dict[str, tuple[str, ...]] = {name: ()}
     changes: tuple[tuple[str, Callable[[str], str]], ...] = (
+        (PERCENT, _unquoted),
         (BLANKS, str.strip),
         (SEPARATORS, lambda text: text.replace("\\", "/")),
         (UNICODE, lambda text: unicodedata.normalize("NFC", text)),
@@ -90,20 +106,31 @@ def _spellings(name: str) -> dict[str, str]:
 def find_other(uri: str, is_file: Callable[[str], bool], *, is_image: bool = False) -> Spelled | None:
     """The file under another spelling where exactly one is there; None where none is.
 
-    is_image: the ending of an image may be missing. Raises ImageError (``missing_file``) where two are there, which
-    names them.
+    is_image: its name may be in another case of letters, or the ending of an image may be missing. Raises ImageError
+    (``missing_file``) where two are there, which names them.
     """
     others = other_spellings(uri)
     there = [Spelled(other, how) for other, how in others.items() if is_file(other)]
-    may_lack = is_image and not is_image_name(uri) and scheme_of(uri) not in WEB_SCHEMES
-    for change in (str.lower, str.upper) if may_lack else ():
-        if not there:
-            named = {uri: "", **others}
-            ended = {other + change(ending): _with(how, ENDING) for other, how in named.items() for ending in _ENDINGS}
-            there = [Spelled(other, how) for other, how in ended.items() if is_file(other)]
+    if not there and is_image and scheme_of(uri) not in WEB_SCHEMES:
+        named = {uri: "", **others}
+        cases = {case: _with(how, CASE) for other, how in named.items() for case in other_cases(other)}
+        there = [Spelled(case, how) for case, how in cases.items() if is_file(case)]
+        for change in (str.lower, str.upper) if not is_image_name(uri) else ():
+            if not there:
+                ended = {name + change(end): _with(how, ENDING) for name, how in named.items() for end in _ENDINGS}
+                there = [Spelled(other, how) for other, how in ended.items() if is_file(other)]
     if len(there) > 1:
         raise ImageError("missing_file", _several(uri, sorted(found.uri for found in there)))
     return there[0] if there else None
+
+
+def other_cases(uri: str) -> list[str]:
+    """The usual ways to write the name of a file in another case of letters; folders stay as they are."""
+    folder, slash, name = uri.rpartition("/")
+    stem, dot, ending = name.rpartition(".")
+    endings = (f"{stem}{dot}{ending.lower()}", f"{stem}{dot}{ending.upper()}")
+    names = dict.fromkeys((*endings, name.lower(), name.upper(), name[:1].swapcase() + name[1:]))
+    return [folder + slash + other for other in names if other != name]
 
 
 def _with(how: str, more: str) -> str:

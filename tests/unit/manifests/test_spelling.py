@@ -40,6 +40,36 @@ def test_one_file_that_is_there_is_found(form: str) -> None:
     assert found.uri in there
 
 
+@pytest.mark.parametrize(
+    ("stated", "there"),
+    [
+        ("/in/a%20b.jpg", "/in/a b.jpg"),
+        ("/in/caf%C3%A9%231.jpg", "/in/café#1.jpg"),
+        ("gs://b/a%20b\\c%5B1%5D.jpg", "gs://b/a b/c[1].jpg"),
+        ("/in/IMG_1.JPG", "/in/IMG_1.jpg"),
+        ("/in/img_1.jpg", "/in/IMG_1.JPG"),
+        ("/in/Apple_1.jpg", "/in/apple_1.jpg"),
+        ("/in/apple_1.jpg", "/in/Apple_1.jpg"),
+        ("/in/a%20b.JPG", "/in/a b.jpg"),
+    ],
+)
+def test_names_that_are_percent_encoded_or_in_another_case_are_found(stated: str, there: str) -> None:
+    found = find_other(stated, {there}.__contains__, is_image=True)
+    assert found is not None
+    assert found.uri == there
+    assert find_other(stated, {stated.swapcase()[:-1]}.__contains__, is_image=True) is None
+
+
+def test_files_in_two_cases_are_both_named() -> None:
+    with pytest.raises(ImageError, match=r"A\.JPG.*a\.JPG"):
+        find_other("/in/a.jpg", {"/in/A.JPG", "/in/a.JPG"}.__contains__, is_image=True)
+
+
+@pytest.mark.parametrize("name", ["/in/100%.jpg", "/in/a%2F..%2Fb.jpg", "/in/a%FFb.jpg", "/in/a%00.jpg", "/in/%zz.jpg"])
+def test_what_is_no_percent_encoded_name_stays_as_it_is(name: str) -> None:
+    assert other_spellings(name) == {}
+
+
 def test_two_that_are_there_are_named() -> None:
     there = {f"/in/a/{E}.jpg", f"/in/a/{E_APART}.jpg"}
     with pytest.raises(ImageError, match=r"xe9.*u0301|u0301.*xe9") as caught:

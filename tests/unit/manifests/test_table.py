@@ -44,6 +44,38 @@ def as_csv(rows: Sequence[Sequence[str]], delimiter: str = ",", end: str = "\n")
     return buffer.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("filename, cat, dog\na.jpg, 1, 0\nb.jpg, 0, 1\n", ["cat", "dog"]),
+        ("image,MEL,NV,BCC\na,0.0,1.0,0.0\nb,1.0,0.0,0.0\n", ["NV", "MEL"]),
+        ("image;cat;dog\na.jpg;1;1\nb.jpg;0;0\n", [["cat", "dog"], []]),
+        ("image,width,index,is_train,cat,dog\na.jpg,9,0,1,1,0\nb.jpg,8,1,0,0,1\n", ["cat", "dog"]),
+        ("image,cat,dog\na.jpg,1,-1\nb.jpg,0,1\n", [None, None]),
+        ("image,cat,dog\na.jpg,1,\nb.jpg,0,1\n", [None, None]),
+        ("image,cat\na.jpg,1\nb.jpg,0\n", [None, None]),
+        ("image,label,cat,dog\na.jpg,x,1,0\nb.jpg,y,0,1\n", ["x", "y"]),
+    ],
+)
+def test_columns_of_0_and_1_are_a_label_each(tmp_path: Path, text: str, labels: list[Any]) -> None:
+    assert [fields.get("label") for fields in fields_of(tmp_path, text)] == labels
+
+
+def test_columns_that_options_name_are_no_labels(tmp_path: Path) -> None:
+    text = "image,cat,dog,old\na.jpg,1,0,1\nb.jpg,0,1,0\n"
+    assert [fields["label"] for fields in fields_of(tmp_path, text, columns="old:int64")] == ["cat", "dog"]
+    assert [fields["label"] for fields in fields_of(tmp_path, text, label_column="old")] == ["1", "0"]
+    assert "label" not in fields_of(tmp_path, text, label_pattern="(?P<label>.)")[0]
+
+
+def test_a_class_column_with_something_else_is_a_reject_that_names_it(tmp_path: Path) -> None:
+    rows = "".join(f"{number}.jpg,{number % 2},{1 - number % 2}\n" for number in range(200))
+    items = read(CsvFormat(), written(tmp_path, f"image,cat,dog\n{rows}a.jpg,1,2\n"))
+    (reject,) = [item for item in items if isinstance(item, RejectedRow)]
+    assert "'dog'" in reject.finding.message
+    assert len(rows_of(items)) == 200
+
+
 class TestCsv(ManifestFormatContract):
     format = SMALL
 
