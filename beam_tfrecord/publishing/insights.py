@@ -37,7 +37,8 @@ from beam_tfrecord.storage import Storage
 
 STAGE = "insight"
 MOST_LINES = 50_000  # of warnings.jsonl for each code: the worst
-SHOWN_CLUSTERS, SHOWN_OF_CLUSTER, SHOWN_WORST = 40, 6, 12  # of the report
+SHOWN_CLUSTERS, SHOWN_OF_CLUSTER, SHOWN_WORST = 40, 6, 12  # of the report, as pictures
+LISTED = 200  # of each code, in its table
 
 Numbers = npt.NDArray[np.int64]
 
@@ -150,6 +151,13 @@ def find_insights(
     shown = sorted(clusters, key=lambda own: (-len(own), own[0]))[:SHOWN_CLUSTERS]
     wanted.update(number for own in shown for number in own[:SHOWN_OF_CLUSTER].tolist())
     items = files.items(wanted)
+    listed: dict[str, list[dict[str, Any]]] = {
+        code: [
+            {**_known_as(items[number]), "score": score}
+            for number, score in zip(found.numbers[:LISTED].tolist(), found.scores.tolist(), strict=False)
+        ]
+        for code, found in odd.items()
+    }
     findings = [
         Finding(item.origin, item.uri, STAGE, code, f"in split {item.split}: {text}", score)
         for code, found in odd.items()
@@ -158,11 +166,18 @@ def find_insights(
     ]
     for code, pairs in told_pairs.items():
         findings += _told_pairs(code, pairs, items)
+        listed[code] = [
+            {**_known_as(items[second]), "score": _score(distance), "other": _known_as(items[first])}
+            for first, second, distance in zip(
+                *(column[:LISTED].tolist() for column in (pairs.first, pairs.second, pairs.distance)), strict=True
+            )
+        ]
     one_sided = _one_sided_classes(shards, classes)
     if one_sided:
         counts["class_only_in_one_split"] = len(one_sided)
     groups = [own[:SHOWN_OF_CLUSTER].tolist() for own in shown]
-    beside = np.stack((conflicts.first, conflicts.second), axis=1)[:SHOWN_WORST].tolist()
+    told_conflicts = told_pairs["label_conflict"]
+    beside = np.stack((told_conflicts.first, told_conflicts.second), axis=1)[:SHOWN_WORST].tolist()
     worst = {code: found.numbers[:SHOWN_WORST].tolist() for code, found in sorted(odd.items()) if len(found.numbers)}
     place = _places(files, itertools.chain(*groups, *beside, *worst.values()), items, file_of)
     told = {
@@ -178,6 +193,7 @@ def find_insights(
             ]
             for code, own in worst.items()
         },
+        "listed": {code: rows for code, rows in sorted(listed.items()) if rows},
     }
     return Insights([*findings, *one_sided], told)
 
@@ -311,7 +327,15 @@ def _told_pairs(code: str, pairs: Pairs, items: Mapping[int, Item]) -> Iterator[
         text = f"in split {one.split}: {how} picture as {other.uri} ({other.origin}) in {where}{mirrored}"
         if code == "label_conflict":
             text += f": here it is {one.labels}, there {other.labels}"
-        yield Finding(one.origin, one.uri, STAGE, code, text, round(1 - distance / BITS, 4), other.uri)
+        yield Finding(one.origin, one.uri, STAGE, code, text, _score(distance), other.uri)
+
+
+def _score(distance: int) -> float:
+    return round(1 - distance / BITS, 4)
+
+
+def _known_as(item: Item) -> dict[str, Any]:
+    return {"uri": item.uri, "split": item.split, "labels": item.labels}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -351,9 +375,7 @@ def _places(
             "record": number - files.starts[shard],
             "offset": int(look["offset"]),
             "size": int(look["size"]),
-            "split": items[number].split,
-            "labels": items[number].labels,
-            "uri": items[number].uri,
+            **_known_as(items[number]),
         }
         for number, shard, look in columns
     }

@@ -1,9 +1,12 @@
-"""What the pictures tell, as rows of pictures: conflicts side by side, clusters, and the worst of each finding."""
+"""What the pictures tell, as rows of pictures (conflicts side by side, clusters, the worst of each finding) and as a
+table of names."""
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from beam_tfrecord.errors import WARNING_CODES, Explanation
@@ -15,27 +18,66 @@ from beam_tfrecord.storage import Storage
 
 BUDGET = 600_000  # characters of all pictures with what lies on them
 READ_BUDGET = 16 << 20  # bytes of records that are read for them
-MAX_NAME, MAX_LABEL = 60, 24
+MAX_NAME, MAX_LABEL = 40, 24
+LISTED_BUDGET = 400_000  # characters of the table
+MOST_CHOICES = 300  # labels that rows can be chosen by
 _ROW_MARKUP = 200
+# What tells most comes first; all else follows by code.
+_FIRST = ("label_conflict", "near_leak", "near_duplicate")
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What a row is chosen by: each may have several, one a line. words: what a search looks through."""
+
+    code: str
+    splits: str
+    labels: str
+    words: str
 
 
 @dataclass(frozen=True, slots=True)
 class InsightRow:
-    """Pictures that belong together. searched: what a search looks through."""
+    """Pictures that belong together."""
 
-    code: str
     title: str
     pictures: tuple[Picture, ...]
-    searched: str
+    marks: Marks
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRow:
+    """A finding as a line of the table, with the name that --exclude takes. like: another picture, in words."""
+
+    score: str
+    split: str
+    labels: str
+    name: str
+    like: str
+    marks: Marks
 
 
 @dataclass(frozen=True)
 class InsightSection:
-    """counts: how often each code was found, with what it means and its cure. note: what was not looked at."""
+    """rows: of pictures. listed: the worst findings of each code, and of how many. counts: how often each code was
+    found, with what it means and its cure. splits, labels: that rows can be chosen by. note: what was not looked at."""
 
     rows: tuple[InsightRow, ...]
+    listed: tuple[ListedRow, ...]
     counts: tuple[tuple[str, int, Explanation], ...]
+    splits: tuple[str, ...]
+    labels: tuple[str, ...]
     note: str
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Those that rows have, in the order in which they come."""
+        return tuple(dict.fromkeys(row.marks.code for row in (*self.listed, *self.rows)))
+
+    @property
+    def total(self) -> int:
+        """Findings, shown or not."""
+        return sum(count for _, count, _ in self.counts)
 
 
 def draw_insight(dataset: Dataset, storage: Storage, budget: int = BUDGET) -> InsightSection | None:
@@ -54,6 +96,7 @@ def draw_insight(dataset: Dataset, storage: Storage, budget: int = BUDGET) -> In
         lambda file: file in dataset.compressed,
         lambda data: draw_record(data, dataset.reader, style_of),
     )
+    known = frozenset(clean(str(label)) for label in dataset.conversion.get("labels", []))
     rows = []
     for code, places in groups:
         pictures = []
@@ -63,11 +106,46 @@ def draw_insight(dataset: Dataset, storage: Storage, budget: int = BUDGET) -> In
                 budget -= len(picture.uri) + len(picture.overlay) + _ROW_MARKUP
                 pictures.append(_captioned(picture, own))
         if pictures:
-            rows.append(InsightRow(code, _title(code, places), tuple(pictures), _searched(code, places)))
+            rows.append(InsightRow(_title(code, places), tuple(pictures), _marks(code, places, known)))
     unknown = Explanation("", "")
     found = sorted(told["found"].items(), key=lambda item: (-item[1], item[0]))
     counts = tuple((clean(code), int(count), WARNING_CODES.get(code, unknown)) for code, count in found)
-    return InsightSection(tuple(rows), counts, _note(told))
+    listed = tuple(_listed(told.get("listed", {}), known))
+    marks = [row.marks for row in (*listed, *rows)]
+    splits, labels = (
+        tuple(sorted({value for texts in own for value in texts.split("\n") if value}))
+        for own in ([mark.splits for mark in marks], [mark.labels for mark in marks])
+    )
+    return InsightSection(tuple(rows), listed, counts, splits, labels[:MOST_CHOICES], _note(told))
+
+
+def _listed(told: Mapping[str, Any], known: frozenset[str]) -> Iterator[ListedRow]:
+    """The lines of the table: of each code the worst first, and as many of each as there is room for."""
+    rows = {
+        code: [_listed_row(code, row, known) for row in told[code]]
+        for code in sorted(told, key=lambda code: (_FIRST.index(code) if code in _FIRST else len(_FIRST), code))
+    }
+    sizes = {
+        code: list(itertools.accumulate(sum(map(len, (*astuple(row)[:-1], *astuple(row.marks)))) for row in own))
+        for code, own in rows.items()
+    }
+    budget = LISTED_BUDGET // max(1, len(rows))
+    for code, own in rows.items():
+        yield from own[: bisect.bisect_right(sizes[code], budget)]
+
+
+def _listed_row(code: str, row: Mapping[str, Any], known: frozenset[str]) -> ListedRow:
+    other = row.get("other")
+    places = [row] if other is None else [row, other]
+    like = "" if other is None else f"{other['uri']} ({', '.join(filter(None, (other['split'], other['labels'])))})"
+    return ListedRow(
+        f"{float(row['score']):g}",
+        clean(str(row["split"])),
+        shorten(clean(str(row["labels"])), 2 * MAX_LABEL),
+        clean(str(row["uri"])),
+        clean(like),
+        _marks(code, places, known),
+    )
 
 
 def _groups(told: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
@@ -109,9 +187,12 @@ def _title(code: str, places: Sequence[Mapping[str, Any]]) -> str:
     return "the worst first"
 
 
-def _searched(code: str, places: Sequence[Mapping[str, Any]]) -> str:
-    words = [code, *(f"{own['split']} {own['labels']} {own['uri']}" for own in places)]
-    return clean(" ".join(words))[:2_000]
+def _marks(code: str, places: Sequence[Mapping[str, Any]], known: frozenset[str]) -> Marks:
+    splits = {clean(str(own["split"])) for own in places}
+    texts = {clean(str(own["labels"])) for own in places}
+    labels = {label for text in texts for label in ([text] if text in known else text.split(", "))}
+    words = clean(" ".join([code, *(f"{own['split']} {own['labels']} {own['uri']}" for own in places)]))[:2_000]
+    return Marks(clean(code), "\n".join(sorted(splits)), "\n".join(sorted(labels)), words)
 
 
 def _note(told: Mapping[str, Any]) -> str:

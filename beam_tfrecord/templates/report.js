@@ -6,17 +6,18 @@
   const rowsOf = (id) => all(`#${id} tbody tr, #${id} [data-row]`);
   const filter = (id) => {
     const words = (document.querySelector(`[data-filter="${id}"]`)?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
-    const code = document.querySelector(`[data-choose="${id}"]`)?.value ?? "";
-    const rows = rowsOf(id);
-    let shown = 0;
-    for (const row of rows) {
+    const choices = all(`[data-choose="${id}"]`).filter((choice) => choice.value);
+    const isChosen = (row) => choices.every((choice) => row.dataset[choice.dataset.by].split("\n").includes(choice.value));
+    for (const row of rowsOf(id)) {
       const texts = () => [row.textContent, ...all("[title]", row).map((part) => part.title)].join(" ");
       row.searched ??= (row.dataset.row ?? texts()).toLowerCase();
-      row.hidden = !((!code || row.dataset.code === code) && words.every((word) => row.searched.includes(word)));
-      shown += row.hidden ? 0 : 1;
+      row.hidden = !(isChosen(row) && words.every((word) => row.searched.includes(word)));
     }
-    const count = document.querySelector(`[data-count="${id}"]`);
-    if (count) count.value = shown === rows.length ? `${rows.length}` : `${shown} of ${rows.length}`;
+    for (const count of all("[data-count]")) {
+      const rows = rowsOf(count.dataset.count);
+      const shown = rows.filter((row) => !row.hidden).length;
+      count.value = `${shown === rows.length ? "" : `${shown} of `}${rows.length} ${count.dataset.of ?? ""}`.trim();
+    }
   };
   for (const tools of all(".tools")) tools.hidden = false;
   for (const input of all("[data-filter]")) {
@@ -27,6 +28,22 @@
     filter(input.dataset.filter);
   }
   for (const choice of all("[data-choose]")) choice.addEventListener("change", () => filter(choice.dataset.choose));
+
+  // The names in the rows that are shown, one a line. The clipboard may be out of reach of a file that was opened.
+  for (const button of all("[data-copy]")) {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      const shown = rowsOf(button.dataset.copy).filter((row) => !row.hidden);
+      const names = [...new Set(shown.map((row) => row.querySelector("[data-name]").textContent))].filter(Boolean);
+      const told = button.nextElementSibling;
+      try {
+        await navigator.clipboard.writeText(`${names.join("\n")}\n`);
+        told.value = `${names.length} copied`;
+      } catch {
+        told.value = "The browser does not let this page copy: mark the names in the table";
+      }
+    });
+  }
 
   document.getElementById("show-drawings")?.addEventListener("change", (event) => {
     document.body.classList.toggle("no-drawings", !event.target.checked);

@@ -208,7 +208,7 @@ def rows_of_report(output: Path) -> list[tuple[str, int]]:
     """Code and number of pictures of each row of the section."""
     page = (output / "report.html").read_text("utf-8")
     section = page.partition('<section id="insight"')[2].partition("</section>")[0]
-    rows = section.split('<div class="picture-group"')[1:]
+    rows = section.split('<div class="picture-group')[1:]
     return [(row.partition('data-code="')[2].partition('"')[0], row.count("<figure")) for row in rows]
 
 

@@ -362,6 +362,10 @@ def check_statistics(statistics: Mapping[str, Any]) -> None:
     for own in (place for group in _groups_of(insight) for place in group):
         Place(*(int(own[name]) for name in Place._fields))
         _ = own["file"], own["split"], own["labels"], own["uri"]
+    for row in (row for rows in dict(insight.get("listed", {})).values() for row in rows):
+        for own in (row, row.get("other", row)):
+            _ = own["uri"], own["split"], own["labels"]
+        float(row["score"])
     dict(insight["found"])
     samples = statistics.get("samples", {})
     for places in (*(named for group in SAMPLE_GROUPS for named in samples[group].values()), samples["unlabelled"]):
