@@ -130,7 +130,8 @@ def test_rows_are_chosen_by_finding_split_and_class_with_the_keyboard(page: Page
 
 def test_pictures_are_chosen_as_the_table_is(page: Page) -> None:
     page.type("blank test")
-    shown = "[...document.querySelectorAll('#insight-rows [data-row]')].filter(e => e.offsetHeight).map(e => e.dataset.code)"
+    rows = "[...document.querySelectorAll('#insight-rows [data-row]')]"
+    shown = f"{rows}.filter(row => row.offsetHeight).map(row => row.dataset.code)"
     assert page.run(shown) == ["blank_image"]
     assert page.run("document.querySelector('#insight output').value").endswith("findings")
     page.press("Escape")
