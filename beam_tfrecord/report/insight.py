@@ -72,7 +72,7 @@ class InsightSection:
     @property
     def codes(self) -> tuple[str, ...]:
         """Those that rows have, in the order in which they come."""
-        return tuple(dict.fromkeys(row.marks.code for row in (*self.listed, *self.rows)))
+        return tuple(dict.fromkeys([*(row.marks.code for row in self.listed), *(row.marks.code for row in self.rows)]))
 
     @property
     def total(self) -> int:
@@ -111,7 +111,7 @@ def draw_insight(dataset: Dataset, storage: Storage, budget: int = BUDGET) -> In
     found = sorted(told["found"].items(), key=lambda item: (-item[1], item[0]))
     counts = tuple((clean(code), int(count), WARNING_CODES.get(code, unknown)) for code, count in found)
     listed = tuple(_listed(told.get("listed", {}), known))
-    marks = [row.marks for row in (*listed, *rows)]
+    marks = [*(row.marks for row in listed), *(row.marks for row in rows)]
     splits, labels = (
         tuple(sorted({value for texts in own for value in texts.split("\n") if value}))
         for own in ([mark.splits for mark in marks], [mark.labels for mark in marks])
