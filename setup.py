@@ -67,6 +67,7 @@ TEST = [
     *PANDAS,
     *DATAFLOW,
     *AWS,
+    *AZURE,
     *COCO,
     *HEIF,
     *ARRAY_RECORD,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from beam_tfrecord.conversion.writing.progress import PROGRESS
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import scheme_of
+from beam_tfrecord.storage.uris import OBJECT_SCHEMES, WEB_SCHEMES
 from pipelines.lean_import import import_beam_lean
 from pipelines.terminal import ProgressDisplay
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from apache_beam.runners.runner import PipelineResult
 
 
-OWN_SCHEMES = ("", "file", "gs", "s3", "http", "https")  # of stores that need none of Beam's file systems
+OWN_SCHEMES = ("", *OBJECT_SCHEMES, *WEB_SCHEMES)  # of stores that need none of Beam's file systems
 
 
 def load_beam(beam_flags: Sequence[str], places: Iterable[str]) -> PipelineOptions:

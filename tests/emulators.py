@@ -20,6 +20,9 @@ import pytest
 import requests
 
 START_SECONDS = 60
+# Those of Azurite, which are no secret: learn.microsoft.com/azure/storage/common/storage-connect-azurite.
+AZURE_ACCOUNT = "devstoreaccount1"
+AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 # The emulator keeps five connections waiting; the system drops a sixth, which comes again after a whole second.
 PATIENT_EMULATOR = """
 import runpy, socketserver
@@ -41,6 +44,13 @@ class Emulator:
         name = f"bucket-{next(self._numbers)}"
         if self.scheme == "gs":
             requests.post(f"{self.endpoint}/storage/v1/b", json={"name": name}, timeout=30).raise_for_status()
+        elif self.scheme == "az":
+            from azure.storage.blob import ContainerClient
+
+            told = self.environment()["AZURE_STORAGE_CONNECTION_STRING"]
+            with ContainerClient.from_connection_string(told, name) as container:
+                container.create_container()
+            return f"{AZURE_ACCOUNT}/{name}"
         else:
             requests.put(f"{self.endpoint}/{name}", timeout=30).raise_for_status()
         return name
@@ -50,6 +60,9 @@ class Emulator:
         endpoint = endpoint or self.endpoint
         if self.scheme == "gs":
             return {"STORAGE_EMULATOR_HOST": endpoint}
+        if self.scheme == "az":
+            told = f"AccountName={AZURE_ACCOUNT};AccountKey={AZURE_KEY};BlobEndpoint={endpoint}/{AZURE_ACCOUNT};"
+            return {"AZURE_STORAGE_CONNECTION_STRING": f"DefaultEndpointsProtocol=http;{told}"}
         return {
             "AWS_ENDPOINT_URL": endpoint,
             "AWS_ACCESS_KEY_ID": "test",

@@ -1,9 +1,9 @@
 """Fetches the engines and the stores of ``make test-engines``: ``python -m tests.fetch_engines FOLDER``.
 
-Prism, the program that starts workers and object stores are built with Go, the job servers of Flink and Spark come with
-Maven; a job server that a person has built or fetched is named by FLINK_JOB_SERVER_JAR or SPARK_JOB_SERVER_JAR. Beam's
-JVM job service, with an engine of these tests below it (tests/cluster/jvm), is compiled against what Maven brings. What
-cannot be had is told in a line, and its tests are skipped.
+Prism, the program that starts workers and object stores are built with Go, Azurite comes with npm, the job servers of
+Flink and Spark come with Maven; a job server that a person has built or fetched is named by FLINK_JOB_SERVER_JAR or
+SPARK_JOB_SERVER_JAR. Beam's JVM job service, with an engine of these tests below it (tests/cluster/jvm), is compiled
+against what Maven brings. What cannot be had is told in a line, and its tests are skipped.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ GO_PROGRAMS = {
     "fake-gcs-server": "github.com/fsouza/fake-gcs-server@v1.56.1",
     "versitygw": "github.com/versity/versitygw/cmd/versitygw@v1.8.0",
 }
+AZURITE = "azurite@3.35.0"  # the newest that runs on Node.js 20
 JVM = Path(__file__).resolve().parent / "cluster" / "jvm"
 JVM_JAR = "jvm-job-service.jar"
 JVM_SERVICES = {
@@ -51,6 +52,20 @@ def fetch_go_program(folder: Path, name: str) -> str:
     told = _run(["go", "install", package], made, environment)
     if not told:
         made.rename(folder / name)
+    return told
+
+
+def fetch_azurite(folder: Path) -> str:
+    """Fetch Azure Storage's emulator; why it could not be had, or ''."""
+    for program in ("npm", "node"):
+        if not shutil.which(program):
+            return f"{program} is not installed"
+    place = folder / "azurite.partly"
+    place.mkdir(exist_ok=True)
+    quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
+    told = _run(["npm", "install", f"--prefix={place}", *quiet, AZURITE], place / "node_modules" / "azurite")
+    if not told:
+        place.rename(folder / "azurite")
     return told
 
 
@@ -117,9 +132,10 @@ def manifest(main: str, jars: Iterable[str]) -> str:
 
 
 def _run(command: list[str], made: Path, environment: dict[str, str] | None = None) -> str:
+    folder = made.parent if made.parent.is_dir() else None
     try:
         done = subprocess.run(
-            command, cwd=made.parent, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
         return f"{command[0]} did not end within {SECONDS} s"
@@ -143,6 +159,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     fetchers: dict[str, Callable[[], str]] = {
         **{name: functools.partial(fetch_go_program, folder, name) for name in GO_PROGRAMS},
+        "azurite": functools.partial(fetch_azurite, folder),
         **{name: functools.partial(fetch_job_server, folder, name) for name in JOB_SERVERS},
         JVM_JAR: functools.partial(build_job_service, folder),
     }

@@ -43,15 +43,19 @@ TREE = ["a-b.jpg", "a.jpg", "a/1.jpg", "a/2/deep.jpg", "a/b.png", "a0.jpg", "b/1
 class StorageContract:
     """Tests of all operations; ``root`` is the uri of an empty folder."""
 
+    def names(self, root: str) -> list[str]:
+        """Names that a storage must hold. Azure Storage takes a backslash for a slash."""
+        return [name for name in LITERAL_NAMES if not (root.startswith("az") and "\\" in name)]
+
     def test_names_are_literal_from_end_to_end(self, storage: Storage, root: str) -> None:
         folder = storage.join(root, "some folder#?")
-        data = {storage.join(folder, name): name.encode() for name in LITERAL_NAMES}
+        data = {storage.join(folder, name): name.encode() for name in self.names(root)}
         for uri, content in data.items():
             storage.write_bytes(uri, content)
         infos = [FileInfo(uri, len(data[uri])) for uri in sorted(data)]
         assert [info.uri for info in storage.walk(root)] == sorted(data)
         assert all(info.size in (None, len(data[info.uri])) for info in storage.walk(root))
-        assert storage.list_folder(folder) == sorted(LITERAL_NAMES)
+        assert storage.list_folder(folder) == sorted(self.names(root))
         assert storage.sizes(data) == {info.uri: info.size for info in infos}
         assert {uri: storage.read(uri) for uri in data} == data
         for info in infos:

@@ -13,10 +13,15 @@ from typing import Any
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 # Schemes that nobody would take for the start of a file's name, with less than two slashes behind them.
 _FEW_SLASHES = re.compile(
-    r"(gs|gcs|s3|s3a|s3n|hdfs|webhdfs|azfs|abfss?|wasbs?|https?|ftp|file):(?!//)/?(.*)", re.IGNORECASE | re.DOTALL
+    r"(gs|gcs|s3|s3a|s3n|hdfs|webhdfs|az|azfs|abfss?|wasbs?|https?|ftp|file):(?!//)/?(.*)", re.IGNORECASE | re.DOTALL
 )
 _BUCKETS = ("gs", "s3")
 _WEB = ("http", "https")
+_EXAMPLES = dict.fromkeys(("az", "azfs"), "ACCOUNT/CONTAINER/NAME")
+# Of Azure ("Naming and referencing containers"; "Storage account overview"): an account has small letters and digits, a
+# container hyphens too; three are the system's ($root, $web, $logs).
+_ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
+_CONTAINER = re.compile(r"[a-z0-9](?:-?[a-z0-9]){2,62}|\$(?:root|web|logs)")
 # Of both stores: letters, digits, - _ . and a letter or digit at either end (Cloud Storage, "Bucket name requirements";
 # S3, "General purpose bucket naming rules"); an access point of S3 is named by its ARN.
 _BUCKET_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?|arn:[^/]*")
@@ -61,7 +66,9 @@ def check_place(place: str) -> None:
     few = _FEW_SLASHES.match(place)
     if few is not None:
         scheme, rest = few[1].lower(), few[2]
-        meant = f"/{rest.lstrip('/')}" if scheme == "file" else f"{scheme}://{rest or 'BUCKET/NAME'}"
+        meant = (
+            f"/{rest.lstrip('/')}" if scheme == "file" else f"{scheme}://{rest or _EXAMPLES.get(scheme, 'BUCKET/NAME')}"
+        )
         raise ValueError(f"{scheme}: needs two slashes behind it; write {meant}, or ./{place} for a local name")
     found = _SCHEME.match(place)
     if found is None:
@@ -73,6 +80,16 @@ def check_place(place: str) -> None:
             raise ValueError(f"it names no bucket (a variable of the shell that is not set?): {scheme}://BUCKET/NAME")
         if not _BUCKET_NAME.fullmatch(host):
             raise ValueError(f"{host!r} cannot be the name of a bucket: {scheme}://BUCKET/NAME")
+    elif scheme in _EXAMPLES:
+        container = rest.partition("/")[2].partition("/")[0]
+        if not host or not container:
+            told = "account" if not host else "container"
+            raise ValueError(
+                f"it names no {told} (a variable of the shell that is not set?): {scheme}://{_EXAMPLES[scheme]}"
+            )
+        for kind, name, pattern in (("an account", host, _ACCOUNT), ("a container", container, _CONTAINER)):
+            if not pattern.fullmatch(name):
+                raise ValueError(f"{name!r} cannot be the name of {kind}: {scheme}://{_EXAMPLES[scheme]}")
     elif scheme in _WEB and not host:
         raise ValueError(f"it names no host: {scheme}://HOST/NAME")
     elif not rest.strip("/"):

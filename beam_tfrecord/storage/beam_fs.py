@@ -1,4 +1,4 @@
-"""Every other file system that Beam knows (``hdfs://``, ``azfs://`` ...)."""
+"""Every other file system that Beam knows (``hdfs://`` ...)."""
 
 from __future__ import annotations
 

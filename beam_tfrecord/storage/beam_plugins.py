@@ -5,7 +5,7 @@ The only module of this package that imports Beam, and only when it is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import Any, BinaryIO, cast
@@ -27,8 +27,13 @@ _S3_OPTIONS = {
 }
 
 
+_AZURE_OPTIONS = {
+    "azure_connection_string": "connection_string",
+    "blob_service_endpoint": "endpoint",
+    "azure_managed_identity_client_id": "client_id",
+}
 # Package that the file system of a scheme needs, and the extra of Beam that brings it.
-_NEEDS = {"azfs": ("azure.storage.blob", "azure"), "hdfs": ("hdfs", "hadoop")}
+_NEEDS = {"hdfs": ("hdfs", "hadoop")}
 
 
 def pipeline_options() -> Any:
@@ -42,15 +47,23 @@ def pipeline_options() -> Any:
 
 def s3_options() -> dict[str, Any]:
     """Arguments for a boto3 client from the S3 options of the pipeline, as far as they are given."""
-    from apache_beam.options.pipeline_options import PipelineOptions, S3Options
+    settings = _options("S3Options", {**_S3_OPTIONS, "s3_disable_ssl": "use_ssl"})
+    return {**settings, "use_ssl": False} if settings.pop("use_ssl", False) else settings
+
+
+def azure_options() -> dict[str, str]:
+    """``connection_string``, ``endpoint`` and ``client_id`` of Azure, as far as the pipeline's options give them."""
+    return _options("AzureOptions", _AZURE_OPTIONS)
+
+
+def _options(kind: str, names: Mapping[str, str]) -> dict[str, Any]:
+    """Options of the pipeline by the names that they have here, as far as they are given."""
+    from apache_beam.options import pipeline_options as beam
 
     options = pipeline_options()
-    if isinstance(options, PipelineOptions):
-        options = options.view_as(S3Options).get_all_options()
-    settings = {argument: options.get(name) for name, argument in _S3_OPTIONS.items()}
-    if options.get("s3_disable_ssl"):
-        settings["use_ssl"] = False
-    return {argument: value for argument, value in settings.items() if value is not None}
+    if isinstance(options, beam.PipelineOptions):
+        options = options.view_as(getattr(beam, kind)).get_all_options()
+    return {own: options[name] for name, own in names.items() if options.get(name) is not None}
 
 
 def filesystem_of(uri: str) -> Any:
@@ -65,7 +78,7 @@ def filesystem_of(uri: str) -> Any:
         cure = f" (pip install 'apache-beam[{extra}]')" if extra else ""
         raise StorageError(
             f"{public_uri(uri)}: there is no file system for {scheme}:// here{cure}; known are local paths, gs://, "
-            "s3://, https:// (reading only) and what Apache Beam has installed"
+            "s3://, az://, https:// (reading only) and what Apache Beam has installed"
         )
     try:
         return kind(pipeline_options=pipeline_options())
@@ -180,11 +193,6 @@ def _plugin_errors(scheme: str) -> tuple[type[BaseException], ...]:
             from hdfs import HdfsError
 
             errors.append(HdfsError)
-        elif scheme in ("azfs", "abfs", "abfss"):
-            from apache_beam.io.azure.blobstorageio import BlobStorageError
-            from azure.core.exceptions import AzureError
-
-            errors += [AzureError, BlobStorageError]
     return tuple(errors)
 
 

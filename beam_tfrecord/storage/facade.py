@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 class Storage:
-    """Reads and writes files wherever they are: local paths, ``gs://``, ``s3://``, ``https://`` (reading only), and
-    every other scheme that an installed Beam file system knows.
+    """Reads and writes files wherever they are: local paths, ``gs://``, ``s3://``, ``az://``, ``https://`` (reading
+    only), and every other scheme that an installed Beam file system knows.
 
     Made without any I/O, safe to use from many threads, and pickled as its options only; network clients are made when
     they are first needed and shared by all instances of a process. ``counters`` counts what was tried again. It is the
@@ -255,6 +255,10 @@ def _store_class(scheme: str) -> Callable[..., Store]:
         from beam_tfrecord.storage.s3 import S3Store
 
         return S3Store
+    if scheme in ("az", "azfs"):
+        from beam_tfrecord.storage.azure import AzureStore, BeamAzureStore
+
+        return AzureStore if scheme == "az" else BeamAzureStore
     if scheme in ("http", "https"):
         from beam_tfrecord.storage.web import WebStore
 

@@ -15,58 +15,57 @@ import os
 import re
 import uuid
 import zlib
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode
 
 import google_crc32c
 
 from beam_tfrecord.manifests.base import FileInfo
+from beam_tfrecord.storage.answers import Place, Refusal, Words, network_faults
 from beam_tfrecord.storage.clients import shared_client
-from beam_tfrecord.storage.faults import MissingFileError, TransientError, UnreadableFileError
+from beam_tfrecord.storage.faults import TransientError, UnreadableFileError
 from beam_tfrecord.storage.fetch import Answer, Limit
-from beam_tfrecord.storage.gcs_faults import gcs_faults, raise_for_answer
-from beam_tfrecord.storage.gcs_login import Login, connect
-from beam_tfrecord.storage.objects import ObjectInfo, ObjectStore, Page
+from beam_tfrecord.storage.gcs_login import LOGIN_HINT, Login, connect, login_faults
+from beam_tfrecord.storage.objects import HttpStore, ObjectInfo, Page
 from beam_tfrecord.storage.stores import too_large
 
 _LIST_FIELDS = "items(name,size),prefixes,nextPageToken"
-_PARALLEL_DELETES = 32
 _CRC32C = re.compile(r"crc32c=([A-Za-z0-9+/]+=*)")
 _CHUNK = 1024 * 1024
 
 
-class GcsStore(ObjectStore):
-    """``gs://bucket/name``; the name is everything behind the bucket's ``/``, character by character."""
+class GcsStore(HttpStore):
+    """``gs://bucket/name``."""
 
-    def _get(self, bucket: str, name: str, max_bytes: int | None) -> bytes:
-        shown = f"gs://{bucket}/{name}"
-        limit = None if max_bytes is None else Limit(max_bytes, shown)
-        answer = self._ask(bucket, name, "download", {"alt": "media"}, {"Accept-Encoding": "gzip"}, limit=limit)
+    scheme = "gs"
+    words = Words(
+        transient=("rateLimitExceeded", "crc32c"),  # too many requests; bytes that arrived unlike their checksum
+        no_bucket=("bucket does not exist",),
+        refused=("requester pays",),
+    )
+
+    def _media(
+        self, place: Place, headers: dict[str, str], version: str | None, limit: Limit | None, good: tuple[int, ...]
+    ) -> Answer:
+        packed = {} if headers else {"Accept-Encoding": "gzip"}
+        query = {"alt": "media", "ifGenerationMatch": version}
+        return self._ask(place, "download", query, {**headers, **packed}, limit=limit, good=good)
+
+    def _checked(self, answer: Answer, place: Place, max_bytes: int | None) -> bytes:
         stated = _CRC32C.search(answer.headers.get("x-goog-hash", ""))
         if stated and stated[1] != _crc32c(google_crc32c.value(answer.body)):
             raise TransientError("the bytes that came do not fit their checksum")
         if answer.headers.get("content-encoding") == "gzip":  # stored like this: the checksum is of what is stored
-            return _unzip(answer.body, shown, max_bytes)
+            return _unzip(answer.body, str(place), max_bytes)
         return answer.body
 
-    def _get_range(self, bucket: str, name: str, start: int, length: int, version: str | None) -> bytes:
-        query = {"alt": "media", "ifGenerationMatch": version}
-        headers = {"Range": f"bytes={start}-{start + length - 1}"}
-        answer = self._ask(bucket, name, "download", query, headers, good=(200, 206, 416))
-        if answer.status == 416:  # nothing lies there
-            return b""
-        return answer.body if answer.status == 206 else answer.body[start : start + length]
-
     def _stat(self, bucket: str, name: str) -> ObjectInfo:
-        found = json.loads(self._ask(bucket, name, query={"fields": "size,generation"}).body)
+        found = json.loads(self._ask(self._place(bucket, name), query={"fields": "size,generation"}).body)
         return ObjectInfo(int(found["size"]), str(found["generation"]))
 
     def _list(self, bucket: str, prefix: str, delimiter: str, token: str | None, limit: int | None) -> Page:
         query = {"prefix": prefix, "delimiter": delimiter, "pageToken": token, "maxResults": limit}
-        found = json.loads(self._ask(bucket, None, query={**query, "fields": _LIST_FIELDS}).body)
+        found = json.loads(self._ask(self._place(bucket), query={**query, "fields": _LIST_FIELDS}).body)
         root = f"gs://{bucket}/"
         files = [FileInfo(root + item["name"], int(item.get("size", 0))) for item in found.get("items", ())]
         prefixes = sorted(root + folder for folder in found.get("prefixes", ()))
@@ -84,27 +83,15 @@ class GcsStore(ObjectStore):
         there = f"/rewriteTo/b/{quote(bucket, safe='')}/o/{quote(name, safe='')}"
         token = None
         while True:
-            answer = self._ask(*source, query={"rewriteToken": token}, method="POST", more=there, body=io.BytesIO())
+            query = {"rewriteToken": token}
+            answer = self._ask(self._place(*source), query=query, method="POST", more=there, body=io.BytesIO())
             found = json.loads(answer.body)
             token = found.get("rewriteToken")
             if not token or found.get("done"):
                 return
 
-    def _delete(self, bucket: str, names: Sequence[str]) -> None:
-        if len(names) == 1:
-            self._delete_one(bucket, names[0])
-            return
-        with ThreadPoolExecutor(min(_PARALLEL_DELETES, len(names))) as pool:
-            list(pool.map(partial(self._delete_again, bucket), names))
-
-    def _delete_again(self, bucket: str, name: str) -> None:
-        self.writing(f"gs://{bucket}/{name}", lambda: self._delete_one(bucket, name))
-
-    def _delete_one(self, bucket: str, name: str) -> None:
-        try:
-            self._ask(bucket, name, method="DELETE", good=(200, 204))
-        except MissingFileError:
-            return
+    def _delete_one(self, place: Place) -> None:
+        self._ask(place, method="DELETE", good=(200, 204))
 
     def _upload_object(
         self, bucket: str, name: str, stream: BinaryIO, size: int, generation: str | None = None
@@ -122,7 +109,8 @@ class GcsStore(ObjectStore):
         ).encode()
         tail = f"\r\n--{border}--\r\n".encode()
         self._ask(
-            *(bucket, None, "upload"),
+            self._place(bucket),
+            "upload",
             query={"uploadType": "multipart", "ifGenerationMatch": generation},
             headers={"Content-Type": f"multipart/related; boundary={border}"},
             method="POST",
@@ -132,8 +120,7 @@ class GcsStore(ObjectStore):
 
     def _ask(
         self,
-        bucket: str,
-        name: str | None,
+        place: Place,
         service: str = "",
         query: dict[str, Any] | None = None,
         headers: dict[str, str] | None = None,
@@ -143,21 +130,33 @@ class GcsStore(ObjectStore):
         good: tuple[int, ...] = (200,),
         **sent: Any,
     ) -> Answer:
-        """One request about an object, or about a bucket (None), whose answer is a good one.
+        """One request whose answer is a good one.
 
         service: ``download``, ``upload`` or ''. more: behind the path. sent: see :meth:`Fetcher.send`.
         """
         path = f"/{service}/storage/v1/b/" if service else "/storage/v1/b/"
-        path += f"{quote(bucket, safe='')}/o" + ("" if name is None else f"/{quote(name, safe='~')}") + more
+        path += f"{quote(place.bucket, safe='')}/o"
+        path += ("" if place.name is None else f"/{quote(place.name, safe='~')}") + more
         asked = {**(query or {}), "userProject": self.options.gcs_user_project}
         parameters = urlencode({key: value for key, value in asked.items() if value})
         login = self._login
-        with gcs_faults(login, bucket, name):
+        with login_faults(login, place), network_faults(place):
             answer = login.send(method, f"{path}?{parameters}" if parameters else path, headers or {}, **sent)
         if answer.status not in good:
-            text = answer.body.decode("utf-8", "replace")
-            raise_for_answer(answer.status, text, answer.headers.get("retry-after"), login, bucket, name)
+            told = answer.body.decode("utf-8", "replace")
+            self._refuse(Refusal(answer.status, told, retry_after=answer.headers.get("retry-after")), place)
         return answer
+
+    def _needs(self, refusal: Refusal, place: Place) -> str:
+        if refusal.says(("requester pays", "UserProject")):
+            return "the bucket is set to requester pays; name the project that pays with --gcs_user_project"
+        if self._login.is_anonymous:
+            return f"the bucket is not public, and there are no Google Cloud credentials; {LOGIN_HINT}"
+        return (
+            f"{self._login.account or 'the account in use'} has no permission to use the bucket {place.bucket!r}; give "
+            "it the role Storage Object Viewer to read (storage.objects.get and list), and Storage Object User to "
+            "write as well (storage.objects.create and delete)"
+        )
 
     @property
     def _login(self) -> Login:

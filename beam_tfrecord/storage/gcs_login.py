@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from google.auth.exceptions import DefaultCredentialsError, GoogleAuthError, TransportError
+
 from beam_tfrecord.errors import StorageError
+from beam_tfrecord.storage.answers import Place, network_reason
+from beam_tfrecord.storage.faults import TransientError
 from beam_tfrecord.storage.fetch import Answer, Fetcher
 
 if TYPE_CHECKING:
@@ -34,7 +40,6 @@ def find_credentials() -> Credentials | None:
     are credentials that cannot be used, such as a damaged key file.
     """
     import google.auth
-    from google.auth.exceptions import DefaultCredentialsError
     from google.auth.transport.requests import Request
 
     request = Request() if _is_google_machine() else _probing_request(Request())
@@ -67,8 +72,6 @@ def _is_google_machine() -> bool:
 
 def _probing_request(request: Any) -> Any:
     """A transport whose requests to the metadata server are given up after one short try."""
-    from google.auth.exceptions import TransportError
-
     hosts = ("169.254.169.254", "metadata.google.internal", os.environ.get("GCE_METADATA_IP") or "169.254.169.254")
 
     def send(url: str, *args: Any, timeout: float = 120, **kwargs: Any) -> Any:
@@ -90,7 +93,6 @@ def connect(emulator: str) -> Login:
     if emulator:
         endpoint = (emulator if "://" in emulator else f"http://{emulator}").rstrip("/")
         return Login(Fetcher(), endpoint, None, None, "")
-    from google.auth.exceptions import GoogleAuthError
     from google.auth.transport.requests import Request
 
     try:
@@ -144,3 +146,21 @@ class Login:
         headers = dict(headers)
         self.credentials.before_request(self.auth_request, method, url, headers)
         return headers
+
+
+@contextmanager
+def login_faults(login: Login, place: Place) -> Iterator[None]:
+    """Faults that have to do with who asks."""
+    try:
+        yield
+    except TransientError as error:
+        if login.is_anonymous and not os.environ.get("STORAGE_EMULATOR_HOST"):
+            raise StorageError(
+                f"{place}: there are no Google Cloud credentials, and without them the server cannot be used "
+                f"({error.reason}); {LOGIN_HINT}"
+            ) from None
+        raise
+    except TransportError as error:
+        raise TransientError(f"the login server cannot be reached ({network_reason(error)})") from None
+    except GoogleAuthError:
+        raise StorageError(f"{place}: the Google Cloud credentials are not accepted any more; {LOGIN_HINT}") from None

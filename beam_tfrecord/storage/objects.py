@@ -5,17 +5,21 @@ from __future__ import annotations
 import io
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.manifests.base import FileInfo
+from beam_tfrecord.storage.answers import Place, Refusal, Words, raise_for
 from beam_tfrecord.storage.faults import ChangedFileError, MissingFileError, UnreadableFileError
+from beam_tfrecord.storage.fetch import Answer, Limit
 from beam_tfrecord.storage.ranges import buffered_ranges
 from beam_tfrecord.storage.stores import Store, too_large
 from beam_tfrecord.storage.uploads import upload_stream
 from beam_tfrecord.storage.uris import Glob, bucket_and_name, split_root
 
+_PARALLEL_DELETES = 32
 _VERSION_TRIES = 5  # a small file that others write all the time is read at one moment at last
 
 
@@ -102,9 +106,7 @@ class ObjectStore(Store):
             return False
 
     def is_folder(self, uri: str) -> bool:
-        bucket, prefix = _folder(uri)
-        page = self.reading(uri, lambda: self._list(bucket, prefix, "", None, 1))
-        return bool(page.files)
+        return any(page.files for page in self._pages(uri, *_folder(uri), "", limit=1))
 
     def walk(self, uri: str) -> Iterator[FileInfo]:
         for page in self._pages(uri, *_folder(uri), ""):
@@ -223,17 +225,17 @@ class ObjectStore(Store):
         except UnreadableFileError as error:
             raise StorageError(f"cannot write {error}") from None
 
-    def _pages(self, uri: str, bucket: str, prefix: str, delimiter: str) -> Iterator[Page]:
+    def _pages(self, uri: str, bucket: str, prefix: str, delimiter: str, limit: int | None = None) -> Iterator[Page]:
         token: str | None = None
         while True:
-            page = self._page(uri, bucket, prefix, delimiter, token)
+            page = self._page(uri, bucket, prefix, delimiter, token, limit)
             yield page
             token = page.next_token
             if token is None:
                 return
 
-    def _page(self, uri: str, bucket: str, prefix: str, delimiter: str, token: str | None) -> Page:
-        return self.reading(uri, lambda: self._list(bucket, prefix, delimiter, token, None))
+    def _page(self, uri: str, bucket: str, prefix: str, delimiter: str, token: str | None, limit: int | None) -> Page:
+        return self.reading(uri, lambda: self._list(bucket, prefix, delimiter, token, limit))
 
     def _object(self, uri: str) -> tuple[str, str]:
         bucket, name = _bucket_and_name(uri)
@@ -246,6 +248,66 @@ class ObjectStore(Store):
             return self._object(uri)
         except MissingFileError as error:
             raise StorageError(str(error)) from None
+
+
+class HttpStore(ObjectStore):
+    """An object store whose objects are asked for by HTTP, each with a request of its own; the name is everything
+    behind the bucket's ``/``, character by character."""
+
+    scheme: str
+    words: Words
+
+    @abstractmethod
+    def _media(
+        self, place: Place, headers: dict[str, str], version: str | None, limit: Limit | None, good: tuple[int, ...]
+    ) -> Answer:
+        """The answer with the bytes of an object that has this version."""
+
+    @abstractmethod
+    def _checked(self, answer: Answer, place: Place, max_bytes: int | None) -> bytes:
+        """The bytes of a whole object, as they were stored. Raises TransientError where they fit no checksum."""
+
+    @abstractmethod
+    def _needs(self, refusal: Refusal, place: Place) -> str:
+        """What is missing where access was refused, in words."""
+
+    @abstractmethod
+    def _delete_one(self, place: Place) -> None:
+        """Delete an object. Raises MissingFileError where there is none."""
+
+    def _get(self, bucket: str, name: str, max_bytes: int | None) -> bytes:
+        place = self._place(bucket, name)
+        limit = None if max_bytes is None else Limit(max_bytes, str(place))
+        return self._checked(self._media(place, {}, None, limit, (200,)), place, max_bytes)
+
+    def _get_range(self, bucket: str, name: str, start: int, length: int, version: str | None) -> bytes:
+        wanted = {"Range": f"bytes={start}-{start + length - 1}"}
+        answer = self._media(self._place(bucket, name), wanted, version, None, (200, 206, 416))
+        if answer.status == 416:  # nothing lies there
+            return b""
+        return answer.body if answer.status == 206 else answer.body[start : start + length]
+
+    def _delete(self, bucket: str, names: Sequence[str]) -> None:
+        if len(names) == 1:
+            self._delete_if_there(self._place(bucket, names[0]))
+            return
+
+        def again(name: str) -> None:
+            place = self._place(bucket, name)
+            self.writing(str(place), lambda: self._delete_if_there(place))
+
+        with ThreadPoolExecutor(min(_PARALLEL_DELETES, len(names))) as pool:
+            list(pool.map(again, names))
+
+    def _delete_if_there(self, place: Place) -> None:
+        with suppress(MissingFileError):
+            self._delete_one(place)
+
+    def _place(self, bucket: str, name: str | None = None) -> Place:
+        return Place(self.scheme, bucket, name)
+
+    def _refuse(self, refusal: Refusal, place: Place) -> NoReturn:
+        raise_for(refusal, place, self.words, self._needs(refusal, place))
 
 
 class LimitedBuffer(io.BytesIO):

@@ -18,18 +18,18 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple
 
 import google_crc32c
 
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.manifests.base import FileInfo
+from beam_tfrecord.storage.answers import Place, Refusal, Words, network_faults, network_reason
 from beam_tfrecord.storage.beam_plugins import s3_options
 from beam_tfrecord.storage.clients import shared_client
-from beam_tfrecord.storage.faults import ChangedFileError, MissingFileError, TransientError, UnreadableFileError
-from beam_tfrecord.storage.fetch import CONNECT_SECONDS, SILENT_SECONDS, Answer, Fetcher, FetchError, Limit
-from beam_tfrecord.storage.objects import LimitedBuffer, ObjectInfo, ObjectStore, Page
-from beam_tfrecord.storage.web_faults import TRANSIENT_STATUS, network_reason, transient_status
+from beam_tfrecord.storage.faults import TransientError
+from beam_tfrecord.storage.fetch import CONNECT_SECONDS, SILENT_SECONDS, Answer, Fetcher, Limit
+from beam_tfrecord.storage.objects import HttpStore, LimitedBuffer, ObjectInfo, Page
 
 try:
     import boto3
@@ -54,82 +54,57 @@ _DELETES_PER_REQUEST = 1000  # the most that DeleteObjects takes
 _LARGEST_PUT = 1024 * 1024 * 1024  # larger objects go in parts; S3 itself takes up to 5 GiB at once
 
 LOGIN_HINT = "run `aws configure`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-_MISSING_CODES = frozenset({"NoSuchKey", "404", "NotFound"})
-_TRANSIENT_CODES = frozenset(
-    {
-        "SlowDown",
-        "RequestTimeout",
-        "InternalError",
-        "ServiceUnavailable",
-        "Throttling",
-        "503",
-        "ConditionalRequestConflict",
-    }
+_BUSY = (
+    "SlowDown",
+    "RequestTimeout",
+    "InternalError",
+    "ServiceUnavailable",
+    "Throttling",
+    "ConditionalRequestConflict",
 )
-_IDENTITY_CODES = frozenset(
-    {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
-)
+_IDENTITY = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired")
 
 
-class S3Store(ObjectStore):
-    """``s3://bucket/key``; the key is everything behind the bucket's ``/``, character by character."""
+class S3Store(HttpStore):
+    """``s3://bucket/key``."""
 
-    def _get(self, bucket: str, name: str, max_bytes: int | None) -> bytes:
-        limit = None if max_bytes is None else Limit(max_bytes, f"s3://{bucket}/{name}")
-        answer = self._fetch(bucket, name, {"ChecksumMode": "ENABLED"}, {"x-amz-checksum-mode": "ENABLED"}, limit)
-        if answer is None:
-            buffer = LimitedBuffer(f"s3://{bucket}/{name}", max_bytes)
-            with self._faults(bucket, name):
-                body = self._client.get_object(Bucket=bucket, Key=name)["Body"]
+    scheme = "s3"
+    words = Words(transient=_BUSY, no_bucket=("NoSuchBucket",), refused=(*_IDENTITY, "AccessDenied"))
+
+    def _media(
+        self, place: Place, headers: dict[str, str], version: str | None, limit: Limit | None, good: tuple[int, ...]
+    ) -> Answer:
+        """To a GET whose URL boto3 signed, at a fifth of the processor time that boto3 takes for it."""
+        # What of the headers is signed must be sent.
+        signed, sent = ({}, headers) if headers else ({"ChecksumMode": "ENABLED"}, {"x-amz-checksum-mode": "ENABLED"})
+        sent = {**sent, "If-Match": version} if version else sent
+        key = {"Bucket": place.bucket, "Key": place.name}
+        with self._faults(place):
+            url = self._client.generate_presigned_url("get_object", Params={**key, **signed})
+            answer = self._way.fetcher.send(url, sent, limit=limit)
+            if answer.status in _ELSEWHERE_STATUS:  # in another region, which boto3 knows once it has asked
+                asked = {name.replace("-", ""): value for name, value in sent.items() if name in ("Range", "If-Match")}
+                buffer = LimitedBuffer(str(place), limit.max_bytes if limit else None)
+                body = self._client.get_object(**key, **asked)["Body"]
                 with body:
                     for chunk in body.iter_chunks(_READ_CHUNK):
                         buffer.write(chunk)
-            return buffer.getvalue()
+                return Answer(206 if headers else 200, {}, buffer.getvalue())
+        if answer.status not in good:
+            found = _CODE.search(answer.body)
+            code = found[1].decode() if found else ""
+            self._refuse(Refusal(answer.status, code, code, answer.headers.get("retry-after")), place)
+        return answer
+
+    def _checked(self, answer: Answer, place: Place, max_bytes: int | None) -> bytes:
         for kind, checksum in _CHECKSUMS.items():
             stated = answer.headers.get(f"x-amz-checksum-{kind}", "-").partition(",")[0]
             if "-" not in stated and base64.b64decode(stated) != checksum(answer.body):  # with a "-": of its parts
                 raise TransientError("the bytes that came do not fit their checksum")
         return answer.body
 
-    def _get_range(self, bucket: str, name: str, start: int, length: int, version: str | None) -> bytes:
-        headers = {"Range": f"bytes={start}-{start + length - 1}", **({"If-Match": version} if version else {})}
-        answer = self._fetch(bucket, name, {}, headers, good=(200, 206, 416))
-        if answer is None:
-            asked = {name.replace("-", ""): value for name, value in headers.items()}
-            with self._faults(bucket, name), self._client.get_object(Bucket=bucket, Key=name, **asked)["Body"] as body:
-                return body.read()  # type: ignore[no-any-return]
-        if answer.status == 416:  # nothing lies there
-            return b""
-        return answer.body if answer.status == 206 else answer.body[start : start + length]
-
-    def _fetch(
-        self,
-        bucket: str,
-        name: str,
-        signed: dict[str, str],
-        headers: dict[str, str],
-        limit: Limit | None = None,
-        good: tuple[int, ...] = (200,),
-    ) -> Answer | None:
-        """The answer to a GET whose URL boto3 signed, at a fifth of the processor time that boto3 takes for it.
-
-        signed: parameters of the signature; the headers that they stand for must be sent. None: boto3 must ask, because
-        the bucket lies in another region, which boto3 knows from then on.
-        """
-        with self._faults(bucket, name):
-            url = self._client.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": name, **signed})
-            answer = self._way.fetcher.send(url, headers, limit=limit)
-            if answer.status in good:
-                return answer
-            if answer.status in _ELSEWHERE_STATUS:
-                return None
-            code = _CODE.search(answer.body)
-            told = {"HTTPStatusCode": answer.status, "HTTPHeaders": answer.headers}
-            about = {"Code": code[1].decode() if code else str(answer.status)}
-            raise boto_errors.ClientError({"Error": about, "ResponseMetadata": told}, "GetObject")
-
     def _stat(self, bucket: str, name: str) -> ObjectInfo:
-        with self._faults(bucket, name):
+        with self._faults(self._place(bucket, name)):
             head = self._client.head_object(Bucket=bucket, Key=name)
         return ObjectInfo(int(head["ContentLength"]), str(head["ETag"]))
 
@@ -141,7 +116,7 @@ class S3Store(ObjectStore):
             arguments["ContinuationToken"] = token
         if limit:
             arguments["MaxKeys"] = limit
-        with self._faults(bucket):
+        with self._faults(self._place(bucket)):
             answer = self._client.list_objects_v2(**arguments)
         root = f"s3://{bucket}/"
         files = [FileInfo(root + item["Key"], int(item["Size"])) for item in answer.get("Contents", ())]
@@ -149,7 +124,7 @@ class S3Store(ObjectStore):
         return Page(files, prefixes, answer.get("NextContinuationToken"))
 
     def _put(self, bucket: str, name: str, stream: BinaryIO, size: int) -> None:
-        with self._faults(bucket):
+        with self._faults(self._place(bucket)):
             if size <= _LARGEST_PUT:
                 self._client.put_object(Bucket=bucket, Key=name, Body=stream, ContentLength=size)
             else:
@@ -157,28 +132,30 @@ class S3Store(ObjectStore):
 
     def _put_if(self, bucket: str, name: str, data: bytes, version: str | None) -> None:
         condition = {"IfMatch": version} if version is not None else {"IfNoneMatch": "*"}
-        with self._faults(bucket):
+        with self._faults(self._place(bucket)):
             try:
                 self._client.put_object(Bucket=bucket, Key=name, Body=data, **condition)
             except boto_errors.ClientError as error:
-                if _status(error) != 501:  # a store of another make that knows no conditions
+                if _refusal(error).status != 501:  # a store of another make that knows no conditions
                     raise
                 self._client.put_object(Bucket=bucket, Key=name, Body=data)
 
     def _copy(self, source: tuple[str, str], target: tuple[str, str]) -> None:
-        with self._faults(*source):
+        with self._faults(self._place(*source)):
             self._client.copy({"Bucket": source[0], "Key": source[1]}, *target, Config=_in_parts())
 
     def _delete(self, bucket: str, names: Sequence[str]) -> None:
         for start in range(0, len(names), _DELETES_PER_REQUEST):
             keys = [{"Key": name} for name in names[start : start + _DELETES_PER_REQUEST]]
-            with self._faults(bucket):
+            with self._faults(self._place(bucket)):
                 answer = self._client.delete_objects(Bucket=bucket, Delete={"Objects": keys, "Quiet": True})
             for failed in answer.get("Errors", ()):
-                if failed.get("Code") in _TRANSIENT_CODES:
-                    raise TransientError(f"the server is in trouble ({failed['Code']})")
-                if failed.get("Code") not in _MISSING_CODES:
-                    raise StorageError(f"s3://{bucket}/{failed.get('Key')}: cannot be deleted ({failed.get('Code')})")
+                code = failed.get("Code", "")
+                if code not in ("NoSuchKey", "NotFound", "404"):
+                    self._refuse(Refusal(0, code, code), self._place(bucket, failed.get("Key", "")))
+
+    def _delete_one(self, place: Place) -> None:
+        self._delete(place.bucket, [place.name or ""])
 
     @property
     def _client(self) -> Any:
@@ -193,13 +170,13 @@ class S3Store(ObjectStore):
         return shared_client(key, lambda: _connect(connections, settings))
 
     @contextmanager
-    def _faults(self, bucket: str, name: str | None = None) -> Iterator[None]:
-        """Faults of one request as the stores' contract wants them. name: None when it concerns the whole bucket."""
-        place = f"s3://{bucket}/{name or ''}"
+    def _faults(self, place: Place) -> Iterator[None]:
+        """Faults of one request as the stores' contract wants them."""
         try:
-            yield
+            with network_faults(place):
+                yield
         except boto_errors.ClientError as error:
-            _raise_for_answer(error, bucket, name)
+            self._refuse(_refusal(error), place)
         except (boto_errors.NoCredentialsError, boto_errors.PartialCredentialsError):
             raise StorageError(f"{place}: there are no AWS credentials; {LOGIN_HINT}") from None
         except (boto_errors.TokenRetrievalError, boto_errors.SSOError, boto_errors.CredentialRetrievalError):
@@ -210,41 +187,22 @@ class S3Store(ObjectStore):
             raise StorageError(f"{place}: {error}") from None
         except boto_errors.SSLError:
             raise StorageError(f"{place}: the certificate of the server is not trusted") from None
-        except FetchError as error:
-            if error.is_permanent:
-                raise StorageError(f"{place}: {error.reason}") from None
-            raise TransientError(error.reason) from None
         except (boto_errors.BotoCoreError, HTTPError, ConnectionError, TimeoutError) as error:
             raise TransientError(network_reason(error)) from None
 
-
-def _raise_for_answer(error: Any, bucket: str, name: str | None) -> NoReturn:
-    code = str(error.response.get("Error", {}).get("Code", ""))
-    status = _status(error)
-    place = f"s3://{bucket}/{name or ''}"
-    if status in TRANSIENT_STATUS or code in _TRANSIENT_CODES:
-        headers = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
-        raise transient_status(status, headers.get("retry-after")) from None
-    if code == "NoSuchBucket":
-        if name is None:
-            raise StorageError(f"{place}: the bucket {bucket!r} does not exist") from None
-        raise MissingFileError(f"{place} does not exist: there is no such bucket") from None
-    if code in _MISSING_CODES or status == 404:
-        raise MissingFileError(f"{place} does not exist") from None
-    if code in _IDENTITY_CODES:
-        raise StorageError(f"{place}: the AWS credentials are not accepted ({code}); {LOGIN_HINT}") from None
-    if status in (401, 403):
-        raise StorageError(
-            f"s3://{bucket}: the AWS account in use has no permission to use the bucket {bucket!r} ({code}); it needs "
+    def _needs(self, refusal: Refusal, place: Place) -> str:
+        if refusal.says(_IDENTITY):
+            return f"the AWS credentials are not accepted ({refusal.code}); {LOGIN_HINT}"
+        return (
+            f"the AWS account in use has no permission to use the bucket {place.bucket!r} ({refusal.code}); it needs "
             "s3:GetObject and s3:ListBucket to read, s3:PutObject and s3:DeleteObject too to write"
-        ) from None
-    if status == 412:
-        raise ChangedFileError(f"{place} was changed while it was being read") from None
-    raise UnreadableFileError(f"{place}: the server answered {code or 'HTTP'} ({status})") from None
+        )
 
 
-def _status(error: Any) -> int:
-    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") or 0)
+def _refusal(error: Any) -> Refusal:
+    about = error.response.get("ResponseMetadata", {})
+    code = str(error.response.get("Error", {}).get("Code", ""))
+    return Refusal(int(about.get("HTTPStatusCode") or 0), code, code, about.get("HTTPHeaders", {}).get("retry-after"))
 
 
 class _Way(NamedTuple):

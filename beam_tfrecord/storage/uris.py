@@ -14,6 +14,10 @@ from urllib.parse import quote
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 WEB_SCHEMES = ("http", "https")
+OBJECT_SCHEMES = ("gs", "s3", "az", "azfs")
+"""Of stores without folders, in which a file shows when it is complete, and not at all when writing it failed."""
+ACCOUNT_SCHEMES = ("az", "azfs")
+"""Of those in which two parts of a name lead to the objects: an account, and a container in it."""
 
 
 def scheme_of(uri: str) -> str:
@@ -54,20 +58,25 @@ def join(base: str, path: str) -> str:
 
 
 def split_root(uri: str) -> tuple[str, str]:
-    """(``gs://bucket/``, ``name``): the bucket or host with its scheme, and the rest, both as they are spelled."""
+    """(``gs://bucket/``, ``name``): the bucket, host or container with its scheme, and the rest, both as spelled."""
     found = _SCHEME.match(uri)
     if found is None:
         return "", uri
-    host, slash, name = uri[found.end() :].partition("/")
-    return uri[: found.end()] + host + (slash or "/"), name
+    parts = uri[found.end() :].split("/", 2 if found[1].lower() in ACCOUNT_SCHEMES else 1)
+    name = parts.pop() if len(parts) > 1 + (found[1].lower() in ACCOUNT_SCHEMES) else ""
+    return uri[: found.end()] + "/".join(parts) + "/", name
 
 
 def bucket_and_name(uri: str) -> tuple[str, str]:
-    """(``bucket``, ``name``) of ``scheme://bucket/name``. Raises ValueError when there is no bucket."""
+    """(``bucket``, ``name``) of ``scheme://bucket/name``; of ``az://account/container/name`` the first two are the
+    bucket. Raises ValueError when there is none."""
     root, name = split_root(uri)
     bucket = root.partition("://")[2].rstrip("/")
+    scheme = scheme_of(uri)
+    if scheme in ACCOUNT_SCHEMES and not ("/" in bucket and bucket[0] != "/"):
+        raise ValueError(f"{uri!r} names no container; it must look like {scheme}://account/container/name")
     if not bucket:
-        raise ValueError(f"{uri!r} names no bucket; it must look like {scheme_of(uri) or 'gs'}://bucket/name")
+        raise ValueError(f"{uri!r} names no bucket; it must look like {scheme or 'gs'}://bucket/name")
     return bucket, name
 
 
@@ -101,7 +110,7 @@ def public_uri(uri: str) -> str:
     if found[1].lower() in WEB_SCHEMES:
         rest = rest.partition("?")[0]
     host, slash, name = rest.partition("/")
-    if scheme_of(uri) not in ("gs", "s3"):
+    if scheme_of(uri) not in OBJECT_SCHEMES:
         host = host.rpartition("@")[2]
     return uri[: found.end()] + host + slash + name
 

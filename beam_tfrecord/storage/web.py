@@ -16,12 +16,12 @@ from urllib3.util import parse_url
 
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.manifests.base import FileInfo
+from beam_tfrecord.storage.answers import MISSING_STATUS, REFUSED_STATUS, TRANSIENT_STATUS, transient_status
 from beam_tfrecord.storage.clients import shared_client
 from beam_tfrecord.storage.faults import MissingFileError, TransientError, UnreadableFileError
 from beam_tfrecord.storage.fetch import Answer, Fetcher, FetchError, Limit
 from beam_tfrecord.storage.stores import Store
 from beam_tfrecord.storage.uris import public_uri, scheme_of
-from beam_tfrecord.storage.web_faults import MISSING_STATUS, REFUSED_STATUS, TRANSIENT_STATUS, transient_status
 
 MAX_BYTES = 512 * 1024 * 1024
 """The most that is read from one URL, in bytes."""

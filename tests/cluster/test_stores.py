@@ -1,7 +1,7 @@
 """Object stores that ``make test-engines`` fetches: what holds for every storage holds for servers in earnest use too.
 
 fake-gcs-server speaks the JSON API of Cloud Storage, with its conditions; versitygw speaks S3, and looks at each
-signature.
+signature; Azurite is Microsoft's emulator of Azure Storage.
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ import pytest
 from beam_tfrecord.storage import Storage
 from tests.emulators import Emulator, free_port, running
 from tests.fault_proxy import FAULTS, FaultProxy, fault_proxy
-from tests.integration.test_convert_objects import COLLECTIONS, FOLDER, PATIENT, Places, check_same, convert, published
+from tests.integration.test_convert_objects import (
+    COLLECTIONS,
+    FOLDER,
+    PATIENT,
+    Places,
+    check_same,
+    convert,
+    published,
+    test_a_kill_leaves_nothing_behind_once_the_command_ran_again,
+)
 from tests.integration.test_convert_objects import put as put_files
 from tests.integration.test_storage_objects import lead_to
 from tests.lease_contract import LeaseContract
@@ -23,8 +32,10 @@ from tests.samples import write_files
 from tests.storage_contract import StorageContract
 
 FOLDER_OF_SERVERS = os.environ.get("ENGINES", "")
-PROGRAMS = {"gs": "fake-gcs-server", "s3": "versitygw"}
+AZURITE = "azurite/node_modules/azurite/dist/src/blob/main.js"
+PROGRAMS = {"az": AZURITE, "gs": "fake-gcs-server", "s3": "versitygw"}
 pytestmark = pytest.mark.engines
+__all__ = ["test_a_kill_leaves_nothing_behind_once_the_command_ran_again"]  # on these servers too
 
 
 def gcs_command(program: str, port: int, place: Path) -> list[str]:
@@ -37,11 +48,27 @@ def s3_command(program: str, port: int, place: Path) -> list[str]:
     return [program, *keys, "--port", f"127.0.0.1:{port}", "--keep-alive", "--quiet", "posix", str(place)]
 
 
+def azure_command(program: str, port: int, place: Path) -> list[str]:
+    address = ["--blobHost", "127.0.0.1", "--blobPort", str(port)]
+    return [
+        "node",
+        program,
+        *address,
+        "--inMemoryPersistence",
+        "--skipApiVersionCheck",
+        "--disableTelemetry",
+        "--silent",
+    ]
+
+
+COMMANDS = {"az": azure_command, "gs": gcs_command, "s3": s3_command}
+
+
 class RealServer(Emulator):
     """A server whose requests must be signed."""
 
     def new_bucket(self) -> str:
-        if self.scheme == "gs":
+        if self.scheme != "s3":
             return super().new_bucket()
         import boto3
 
@@ -57,11 +84,11 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         pytest.skip("real servers are tested by make test-engines, which fetches them")
     program = Path(FOLDER_OF_SERVERS) / PROGRAMS[request.param]
     if not program.exists():
-        pytest.skip(f"{program.name} could not be fetched; see the output of make test-engines")
+        pytest.skip(
+            f"{PROGRAMS[request.param].partition('/')[0]} could not be fetched; see the output of make test-engines"
+        )
     port = free_port()
-    command = (gcs_command if request.param == "gs" else s3_command)(
-        str(program), port, tmp_path_factory.mktemp("objects")
-    )
+    command = COMMANDS[request.param](str(program), port, tmp_path_factory.mktemp("objects"))
     with running(command, port, is_python=False):
         yield RealServer(request.param, f"http://127.0.0.1:{port}")
 
@@ -105,6 +132,15 @@ class TestRealStores(StorageContract):
         assert [info.uri for info in storage.walk(root)] == sorted([f"{root}/b", f"{root}/{name}.moved"])
         assert storage.read(f"{root}/{name}.moved") == name.encode()
         assert storage.read(f"{root}/b") == b"another"
+
+    def test_names_are_sorted_by_code_point(self, storage: Storage, root: str) -> None:
+        names = ["\U0001f34e.jpg", "\uffee.jpg", "z.jpg", "a-b.jpg", "a/1.jpg"]
+        for name in names:
+            storage.write_bytes(f"{root}/{name}", b"")
+        assert [info.uri for info in storage.walk(root)] == sorted(f"{root}/{name}" for name in names)
+        assert [info.uri for info in storage.match(f"{root}/*.jpg")] == sorted(
+            f"{root}/{name}" for name in names if "/" not in name
+        )
 
 
 class TestLeasesInRealStores(LeaseContract):

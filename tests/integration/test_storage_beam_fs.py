@@ -142,7 +142,6 @@ def test_a_bug_of_a_plugin_is_not_hidden(storage: Storage, root: str) -> None:
 @pytest.mark.parametrize(
     ("uri", "words"),
     [
-        ("azfs://account/container/x", "apache-beam[azure]"),
         ("hdfs://namenode/x", "apache-beam[hadoop]"),
         ("wasb://x/y", "no file system for wasb://"),
     ],

@@ -20,10 +20,10 @@ import pytest
 
 from beam_tfrecord.errors import ImageError, StorageError
 from beam_tfrecord.storage import RetryPolicy, Storage, StorageOptions
+from beam_tfrecord.storage.answers import Place
 from beam_tfrecord.storage.clients import forget_clients
 from beam_tfrecord.storage.fetch import Fetcher
-from beam_tfrecord.storage.gcs_faults import gcs_faults, raise_for_answer
-from beam_tfrecord.storage.gcs_login import Login, NoMetadataServerError, _probing_request, connect
+from beam_tfrecord.storage.gcs_login import Login, NoMetadataServerError, _probing_request, connect, login_faults
 from tests.emulators import free_port
 from tests.loopback import Answer, Request, Server, serving
 
@@ -230,10 +230,18 @@ def test_a_refusal_ends_the_job_at_once(storage: Storage, google: Serve, status:
     assert len(about_objects(server)) == 6
 
 
-def test_a_refusal_names_the_account_and_what_it_lacks() -> None:
-    login = Login(Fetcher(), "", object(), None, account="robot@p.iam.gserviceaccount.com")
-    with pytest.raises(StorageError) as caught:
-        raise_for_answer(403, "denied", None, login, "private", "x")
+def test_a_refusal_names_the_account_and_what_it_lacks(
+    storage: Storage, google: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Robot:
+        def before_request(self, request: object, method: str, url: str, headers: dict[str, str]) -> None:
+            """Without a token."""
+
+    with google(lambda _: Answer(403, body=b"denied")) as server:
+        login = Login(Fetcher(), server.url, Robot(), None, account="robot@p.iam.gserviceaccount.com")
+        monkeypatch.setattr("beam_tfrecord.storage.gcs.connect", lambda emulator: login)
+        with pytest.raises(StorageError) as caught:
+            storage.read("gs://private/x")
     for words in ("robot@p.iam.gserviceaccount.com", "'private'", "Storage Object Viewer", "storage.objects.get"):
         assert words in str(caught.value)
 
@@ -242,7 +250,8 @@ def test_credentials_that_expired_are_told(monkeypatch: pytest.MonkeyPatch) -> N
     from google.auth.exceptions import RefreshError
 
     login = Login(Fetcher(), "", object(), None, account="")
-    with pytest.raises(StorageError, match=r"not accepted any more; log in with `gcloud"), gcs_faults(login, "b", "x"):
+    told = r"not accepted any more; log in with `gcloud"
+    with pytest.raises(StorageError, match=told), login_faults(login, Place("gs", "b", "x")):
         raise RefreshError("invalid_grant: https://oauth2.googleapis.com/token?secret")
 
 

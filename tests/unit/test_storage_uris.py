@@ -49,6 +49,8 @@ def test_the_scheme_of_a_uri(uri: str, scheme: str) -> None:
         ("gs://b/m", "..", "gs://b/"),
         ("gs://b/m/n", "../o/", "gs://b/m/o/"),
         ("gs://b/m", "a..b/.c.jpg", "gs://b/m/a..b/.c.jpg"),
+        ("az://account/box/m", "../o/a.jpg", "az://account/box/o/a.jpg"),
+        ("az://account/box", "a.jpg", "az://account/box/a.jpg"),
         ("https://h/data", "a b#1?%20.jpg", "https://h/data/a%20b%231%3F%2520.jpg"),
         ("https://h/data?sig=1", "ü.jpg", "https://h/data/%C3%BC.jpg"),
     ],

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from beam_tfrecord.errors import ImageError, StorageError
-from beam_tfrecord.storage import RetryPolicy, Storage, StorageOptions, fetch, web, web_faults
+from beam_tfrecord.storage import RetryPolicy, Storage, StorageOptions, answers, fetch, web
 from beam_tfrecord.storage.clients import forget_clients
 from tests.loopback import Answer, Request, Server, self_signed, serving
 
@@ -302,8 +302,8 @@ def test_reasons_never_show_an_address() -> None:
     import requests
 
     error = requests.ConnectionError("Max retries exceeded with url: /a.jpg?sig=secret (Caused by X: refused)")
-    assert web_faults.network_reason(error) == "the server refused the connection"
+    assert answers.network_reason(error) == "the server refused the connection"
     unknown = requests.ConnectionError("NameResolutionError(\"Failed to resolve 'h' ([Errno -2])\")")
-    assert web_faults.network_reason(unknown) == "the name of the server is not known"
+    assert answers.network_reason(unknown) == "the name of the server is not known"
     for kind in (requests.ConnectTimeout, requests.ReadTimeout, requests.TooManyRedirects, ConnectionResetError):
-        assert "secret" not in web_faults.network_reason(kind("https://h/a.jpg?sig=secret"))
+        assert "secret" not in answers.network_reason(kind("https://h/a.jpg?sig=secret"))

@@ -17,13 +17,12 @@ from beam_tfrecord.datasets.published import PUBLISHED
 from beam_tfrecord.errors import ConfigError, DatasetError
 from beam_tfrecord.storage import Storage, name_of, parent, public_uri, scheme_of
 from beam_tfrecord.storage.lease import Lease, check_free, hold
+from beam_tfrecord.storage.uris import OBJECT_SCHEMES
 from beam_tfrecord.tools.packing.checked import Measured, check_content
 from beam_tfrecord.tools.packing.contents import Content, dataset_contents
 from beam_tfrecord.tools.packing.formats import compressing, compression_for
 
 _CURE = "beam-tfrecord verify names all that is wrong with the dataset; nothing was packed"
-# Stores in which a file shows when it is complete, and not at all when writing it failed.
-_WHOLE_FILES = ("gs", "s3")
 
 
 @dataclass(frozen=True)
@@ -138,7 +137,7 @@ def check_shard(name: str, measured: Measured, stated: PublishedShard | None) ->
 def _appearing(output: str, storage: Storage, lease: Lease) -> Iterator[BinaryIO]:
     """A stream for a file that shows when the block is left, and not at all when it is left by an exception or the name
     is another run's by then."""
-    if scheme_of(output) in _WHOLE_FILES:
+    if scheme_of(output) in OBJECT_SCHEMES:
         with storage.open_write(output) as target:
             yield target
             lease.confirm()
