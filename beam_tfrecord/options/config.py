@@ -374,6 +374,8 @@ class OutputConfig(ConfigSection):
             raise ConfigError("--output is needed: the folder of the dataset")
         if self.resume and self.overwrite:
             raise ConfigError("--resume continues an interrupted run and --overwrite starts anew: give one of them")
+        if self.writer == "beam" and self.output.lower().startswith("az://"):
+            raise ConfigError("--writer beam knows Azure Storage as azfs:// only: write it so, or use --writer planned")
 
 
 SECTIONS: Mapping[str, type[ConfigSection]] = {

@@ -24,7 +24,7 @@ from beam_tfrecord.publishing.final_names import StagedFile
 from beam_tfrecord.publishing.gathering import Gathered
 from beam_tfrecord.publishing.publish import publish_dataset
 from beam_tfrecord.publishing.summary import Summary
-from beam_tfrecord.storage import Storage, scheme_of
+from beam_tfrecord.storage import Storage
 from beam_tfrecord.storage.lease import owner_of
 from beam_tfrecord.tfrecord import read_records
 from beam_tfrecord.transforms.counters import EngineProgress, RetryCounts, count_shard
@@ -125,8 +125,6 @@ class ConvertWithBeamSink(beam.PTransform):
             raise ConfigError(
                 "--writer beam goes with none of --resume, --index and --array_record: use --writer planned"
             )
-        if scheme_of(job.config.output.output) == "az":
-            raise ConfigError("--writer beam knows Azure Storage as azfs:// only: write it so, or use --writer planned")
         self._job = job
         self._storage = storage
 

@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from beam_tfrecord.errors import ImageError, StorageError
+from beam_tfrecord.errors import ConfigError, ImageError, StorageError
+from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import RetryPolicy, Storage, StorageOptions
 from beam_tfrecord.storage.clients import forget_clients
 from tests.emulators import AZURE_KEY
@@ -220,6 +221,12 @@ def test_a_signature_is_made_anew_before_it_ends(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(azure, "generate_account_sas", lambda *_, **about: made.append(about["expiry"]) or "sig=new")
     assert way.url(place, {}).endswith("?sig=new")
     assert len(made) == 1
+
+
+def test_the_sink_of_beam_knows_another_scheme() -> None:
+    with pytest.raises(ConfigError, match="azfs://"):
+        ConvertConfig.from_options({"input": "in", "output": f"{BOX}/out", "writer": "beam"})
+    assert ConvertConfig.from_options({"input": "in", "output": "azfs://account/box/out", "writer": "beam"})
 
 
 def test_without_the_packages_the_extra_is_named(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
