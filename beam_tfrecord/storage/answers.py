@@ -11,7 +11,13 @@ from time import time
 from typing import NoReturn
 
 from beam_tfrecord.errors import StorageError
-from beam_tfrecord.storage.faults import ChangedFileError, MissingFileError, TransientError, UnreadableFileError
+from beam_tfrecord.storage.faults import (
+    ChangedFileError,
+    MissingFileError,
+    NoBucketError,
+    TransientError,
+    UnreadableFileError,
+)
 from beam_tfrecord.storage.fetch import CONNECT_SECONDS, SILENT_SECONDS, FetchError
 
 TRANSIENT_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524})
@@ -65,8 +71,9 @@ def raise_for(refusal: Refusal, place: Place, words: Words, needs: str) -> NoRet
     if status in MISSING_STATUS:
         if place.name is None:
             raise StorageError(f"{place}: the {words.kind} {place.bucket!r} does not exist")
-        told = f": there is no such {words.kind}" if refusal.says(words.no_bucket) else ""
-        raise MissingFileError(f"{place} does not exist{told}")
+        if refusal.says(words.no_bucket):
+            raise NoBucketError(f"{place} does not exist: there is no such {words.kind}")
+        raise MissingFileError(f"{place} does not exist")
     if status in TRANSIENT_STATUS or refusal.says(words.transient):
         raise transient_status(status, refusal.retry_after)
     if status == 412 or refusal.says(words.changed):

@@ -37,6 +37,10 @@ class MissingFileError(FileNotFoundError):
     """There is no file of this name. The message says so in full."""
 
 
+class NoBucketError(MissingFileError):
+    """Not even the bucket is there in which a file would be: a place that cannot be written to."""
+
+
 class UnreadableFileError(OSError):
     """One file that is there but cannot be read (or written), also when it is tried again."""
 

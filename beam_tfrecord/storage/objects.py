@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple, NoReturn
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.manifests.base import FileInfo
 from beam_tfrecord.storage.answers import Place, Refusal, Words, raise_for
-from beam_tfrecord.storage.faults import ChangedFileError, MissingFileError, UnreadableFileError
+from beam_tfrecord.storage.faults import ChangedFileError, MissingFileError, NoBucketError, UnreadableFileError
 from beam_tfrecord.storage.fetch import Answer, Limit
 from beam_tfrecord.storage.ranges import buffered_ranges
 from beam_tfrecord.storage.stores import Store, too_large
@@ -222,6 +222,8 @@ class ObjectStore(Store):
             self.writing(uri, attempt)
         except ChangedFileError:
             raise
+        except NoBucketError as error:
+            raise StorageError(str(error)) from None
         except UnreadableFileError as error:
             raise StorageError(f"cannot write {error}") from None
 

@@ -132,7 +132,7 @@ class S3Store(HttpStore):
 
     def _put_if(self, bucket: str, name: str, data: bytes, version: str | None) -> None:
         condition = {"IfMatch": version} if version is not None else {"IfNoneMatch": "*"}
-        with self._faults(self._place(bucket)):
+        with self._faults(self._place(bucket, name)):
             try:
                 self._client.put_object(Bucket=bucket, Key=name, Body=data, **condition)
             except boto_errors.ClientError as error:

@@ -172,6 +172,8 @@ def test_a_container_that_is_not_there_to_be_listed_or_written_ends_the_job(stor
             list(storage.walk(BOX))
         with pytest.raises(StorageError, match="there is no such container"):
             storage.write_bytes(f"{BOX}/x", b"")
+        with pytest.raises(StorageError, match="there is no such container"):
+            storage.write_if(f"{BOX}/x", b"", None)
 
 
 def test_without_credentials_the_cure_is_named(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,3 +137,14 @@ def test_refusals_are_those_of_boto3(
     with amazon(lambda _: Answer(status, body=body)), pytest.raises(error, match=words) as caught:
         storage.read("s3://bucket/x")
     assert "Signature" not in str(caught.value)
+
+
+@pytest.mark.parametrize("version", [None, '"1"'])
+def test_a_condition_tells_a_missing_object_from_a_missing_bucket(
+    storage: Storage, amazon: Serve, version: str | None
+) -> None:
+    codes = ["NoSuchKey", "NoSuchKey", "NoSuchBucket"]
+    with amazon(lambda _: Answer(404, body=f"<Error><Code>{codes.pop(0)}</Code></Error>".encode())):
+        assert not storage.write_if("s3://bucket/x", b"1", version)
+        with pytest.raises(StorageError, match="there is no such bucket"):
+            storage.write_if("s3://bucket/x", b"1", version)
