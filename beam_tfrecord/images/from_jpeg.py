@@ -33,11 +33,12 @@ def convert_jpeg(data: bytes, policy: ImagePolicy) -> StoredImage:
         raise ImageError(code, f"a damaged JPEG: {error}; fetch or export the file again") from None
     height, width, components = header.height, header.width, header.components
     is_header_only = policy.validate == "header"
+    is_common = header.is_common
     check_pixels(width, height, policy.max_pixels)
     frame = plan_frame(width, height, header.orientation, policy)
     notes: Notes | None = None
     # Of missing restart intervals libjpeg-turbo complains, where it looks at the scans and codes are Huffman's.
-    are_restarts_counted = header.restart_interval > 0 and (is_header_only or not header.is_common)
+    are_restarts_counted = header.restart_interval > 0 and (is_header_only or not is_common)
     is_plain = jpeg_scans.is_one_whole_scan(data, header) and not header.is_mpo and not header.exif_damaged
     if are_restarts_counted or not is_plain:
         notes = Notes()
@@ -46,7 +47,7 @@ def convert_jpeg(data: bytes, policy: ImagePolicy) -> StoredImage:
         policy.image_format in ("keep", "jpeg")
         and (components == 3 or components == 1)
         and components in CHANNELS[policy.color]
-        and header.is_common
+        and is_common
         and is_unchanged(frame)
     )
     if not is_kept:

@@ -51,9 +51,10 @@ def is_one_whole_scan(data: bytes, header: JpegHeader) -> bool:
 
     The two bytes of an end marker cannot be entropy-coded data, but they can be a part of a later table.
     """
-    if header.frame in PROGRESSIVE or data[header.scan + 4 : header.scan + 5] != bytes((header.components,)):
+    scan = header.scan
+    if header.frame in PROGRESSIVE or scan + 4 >= len(data) or data[scan + 4] != header.components:
         return False
-    end = _END.search(data, header.scan)
+    end = _END.search(data, scan)
     return end is not None and end.end() == len(data)
 
 

@@ -6,6 +6,7 @@ samples are resampled in floating point; colour is weighted by alpha, so that in
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple
 
@@ -35,6 +36,8 @@ def plan_frame(width: int, height: int, orientation: int, policy: ImagePolicy) -
     unless ``policy.enlarge``; ``pad`` then centres the smaller picture, ``crop`` takes what is there, ``exact`` shrinks
     only the sides that are too long.
     """
+    if policy.resize is None and orientation == 1:
+        return _whole_frame(width, height)
     applied, ignored = (orientation, 1) if policy.orientation == "upright" else (1, orientation)
     upright_width, upright_height = (height, width) if applied >= 5 else (width, height)
     if policy.resize is None:
@@ -52,6 +55,12 @@ def plan_frame(width: int, height: int, orientation: int, policy: ImagePolicy) -
     return PixelFrame(
         width, height, stored_width, stored_height, applied, scale_x, scale_y, offset_x, offset_y, ignored
     )
+
+
+@functools.lru_cache(maxsize=1024)
+def _whole_frame(width: int, height: int) -> PixelFrame:
+    """The frame of a picture that is stored as it is."""
+    return PixelFrame(width, height, width, height)
 
 
 def _fitted(length: int, scale: float, side: int) -> tuple[int, float, float]:

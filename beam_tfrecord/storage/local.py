@@ -33,7 +33,7 @@ _temporary_number = itertools.count()
 
 def path_of(uri: str) -> str:
     """The path of a local uri: the uri itself, without ``file://`` or ``file://localhost``; never unquoted."""
-    if uri[:7].lower() != "file://":
+    if "://" not in uri or uri[:7].lower() != "file://":
         return uri
     path = uri[7:]
     return path[9:] if path.startswith("localhost/") else path
@@ -44,17 +44,18 @@ class LocalStore(Store):
 
     def read(self, uri: str, max_bytes: int | None) -> bytes:
         path = path_of(uri)
-
-        def attempt() -> bytes:
-            with _faults(path):
-                return _read_once(path, max_bytes)
-
         try:
             return _read_once(path, max_bytes)  # what nearly always happens, without a context manager's microseconds
         except (MissingFileError, UnreadableFileError):
             raise
         except (OSError, ValueError):
-            return self._soon(uri, attempt)
+            pass
+
+        def attempt() -> bytes:
+            with _faults(path):
+                return _read_once(path, max_bytes)
+
+        return self._soon(uri, attempt)
 
     def read_range(self, uri: str, start: int, length: int) -> bytes:
         path = path_of(uri)

@@ -103,6 +103,8 @@ def public_uri(uri: str) -> str:
 
     Only web addresses have a query: in every other name ``?`` is a character like any other.
     """
+    if "://" not in uri:
+        return uri
     found = _SCHEME.match(uri)
     if found is None:
         return uri

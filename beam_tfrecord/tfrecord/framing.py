@@ -13,6 +13,7 @@ A file without bytes has no records.
 
 from __future__ import annotations
 
+import functools
 import struct
 from dataclasses import dataclass
 
@@ -79,6 +80,7 @@ def masked_crc32c(data: bytes) -> int:
     return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
 
 
+@functools.lru_cache(maxsize=1 << 14)  # records of one collection have some thousand sizes
 def make_header(length: int) -> bytes:
     """The twelve bytes before a record of ``length`` bytes."""
     return _HEADER.pack(length, masked_crc32c(_LENGTH.pack(length)))
@@ -86,7 +88,8 @@ def make_header(length: int) -> bytes:
 
 def make_footer(data: bytes) -> bytes:
     """The four bytes behind a record."""
-    return _CHECKSUM.pack(masked_crc32c(data))
+    crc: int = google_crc32c.value(data)
+    return _CHECKSUM.pack(((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF)
 
 
 def parse_header(header: bytes) -> tuple[int, str]:

@@ -56,25 +56,26 @@ class RecordWriter:
         """Add records; what :meth:`append` returns of each."""
         if self._is_finished:
             raise ValueError("the writer is finished: no record can follow")
-        offset = self.payload_bytes + self.num_records * FRAME_SIZE
+        start = offset = self.payload_bytes + self.num_records * FRAME_SIZE
+        pieces = self._pieces
         places = []
         for record in records:
             size = len(record)
             if size >= _LARGE:
-                self._pieces.append(make_header(size))
+                pieces.append(make_header(size))
                 self._flush()
                 self._emit(record)
-                self._pieces.append(make_footer(record))
+                pieces.append(make_footer(record))
                 self._pieces_size = FOOTER_SIZE
             else:
-                self._pieces += (make_header(size), record, make_footer(record))
+                pieces += (make_header(size), record, make_footer(record))
                 self._pieces_size += size + FRAME_SIZE
                 if self._pieces_size >= _BUFFER_SIZE:
                     self._flush()
             places.append((offset, size + FRAME_SIZE))
             offset += size + FRAME_SIZE
-            self.payload_bytes += size
         self.num_records += len(places)
+        self.payload_bytes += offset - start - len(places) * FRAME_SIZE
         return places
 
     def finish(self) -> None:

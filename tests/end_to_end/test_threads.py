@@ -51,6 +51,7 @@ def test_threads_make_the_files_that_one_makes(
     is_quick = validate == "header" and kind in ("shapes", "gzip")
     assert ways == (set() if is_quick else {"ordered_shared_map"})
     monkeypatch.setattr(shards, "SLOW_READ", 0)
+    monkeypatch.setattr(shards, "WAITING_SHARE", 0)
     ahead = made(1)
     assert "ordered_map" in ways
     assert differing(shared, alone) == []

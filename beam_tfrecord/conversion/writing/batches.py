@@ -12,7 +12,6 @@ from beam_tfrecord.annotations.base import Schema
 from beam_tfrecord.conversion.choosing.chooser import count_objects
 from beam_tfrecord.conversion.planning.arranging import Placed
 from beam_tfrecord.conversion.planning.blocks import unpack_entry, unpack_fields
-from beam_tfrecord.conversion.writing.image_features import image_format
 from beam_tfrecord.conversion.writing.looking import Looking, Seen, looking_for
 from beam_tfrecord.conversion.writing.plain_records import PlainRecords, is_plain
 from beam_tfrecord.conversion.writing.records import STAGE, Read, RecordEncoder, read_named
@@ -195,18 +194,19 @@ class BatchEncoder:
     def _finished(self, prepared: ReadBatch) -> EncodedBatch:
         assert self._plain is not None
         items, rejects, make = prepared.items, prepared.rejects, self._plain.make
+        takes_looks = self._looking.takes_looks
         started = time.perf_counter_ns()
         away = prepared.away
-        sources = [item.source for number, item in enumerate(items) if number not in away]
+        sources = [item.source for number, item in enumerate(items) if not away or number not in away]
         batch = EncodedBatch(sources, prepared.source_rows)
         for number, count in away.items():
             batch.add_away(items[number].source, count)
-        records, lines, labels, facts = batch.records, batch.lines, batch.labels, batch.facts
+        records, lines, labels, facts, formats = batch.records, batch.lines, batch.labels, batch.facts, batch.formats
         for number, entry, bytes_read, image, sha256, seen in prepared.images:
             item = items[number]
             source_id = entry.id if item.occurrence == 0 else f"{entry.id}#{item.occurrence}"
             try:
-                data, names = make(image, entry.filename, source_id, sha256, entry.annotations)
+                data, names, kind = make(image, entry.filename, source_id, sha256, entry.annotations)
             except ElementError as error:
                 rejects[number] = _reject(entry, error)
                 continue
@@ -217,12 +217,12 @@ class BatchEncoder:
             lines.append(item_line(sha256[:16], entry.origin, entry.uri or "", names))
             labels.append(names)
             facts.append(ImageFacts(image.width, image.height, len(image.data)))
-            if self._looking.takes_looks:
+            formats.append(kind)
+            if takes_looks:
                 size = image.width, image.height
                 batch.looks.append(Look(sha256[:16], *size, len(image.data), names, entry.group, seen.grid))
             if seen.sums is not None:
                 batch.sums.append(seen.sums)
-            batch.formats.append(image_format(image))
             batch.bytes_read += bytes_read
         batch.rejects = [rejects[number] for number in sorted(rejects)]
         for number, spelling in prepared.spellings.items():

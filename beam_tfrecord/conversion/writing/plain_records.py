@@ -16,7 +16,12 @@ from beam_tfrecord.annotations.base import AnnotationKind, Feature, Schema
 from beam_tfrecord.annotations.captions import CaptionsKind
 from beam_tfrecord.annotations.columns import ColumnsKind
 from beam_tfrecord.annotations.label import Label, LabelKind
-from beam_tfrecord.conversion.writing.image_features import ImageKind, image_feature_names, shared_features
+from beam_tfrecord.conversion.writing.image_features import (
+    ImageKind,
+    image_feature_names,
+    image_format,
+    shared_features,
+)
 from beam_tfrecord.conversion.writing.records import check_labels
 from beam_tfrecord.images.stored import StoredImage
 from beam_tfrecord.tfrecord.example import bytes_head, example_head, feature_entry
@@ -71,6 +76,7 @@ class PlainRecords:
             self._size = len(self._template[place]) + _SHA256_DIGITS
         self._of_kind: dict[tuple[Any, ...], tuple[list[bytes], int]] = {}
         self._of_labels: dict[tuple[str, ...], tuple[Pieces, int]] = {}
+        self._of_alike: dict[tuple[Any, ...], tuple[list[bytes], int, str]] = {}
         self._data = self._own["raw" if schema.raw else "encoded"]
         self._filename = self._own.get("filename")
         self._source_id = self._own["source_id"]
@@ -78,18 +84,15 @@ class PlainRecords:
 
     def make(
         self, image: StoredImage, filename: str, source_id: str, sha256: str, annotations: Mapping[str, Any]
-    ) -> tuple[bytes, tuple[str, ...]]:
-        """A record, and every use of a label in it. annotations: as entries are packed. Raises ElementError."""
-        kind = image[1:6]
-        shared, size = self._of_kind.get(kind) or self._kind_pieces(ImageKind._make(kind))
+    ) -> tuple[bytes, tuple[str, ...], str]:
+        """A record, every use of a label in it, and ``format/channels/dtype`` of its image.
+
+        annotations: as entries are packed. Raises ElementError.
+        """
+        names: tuple[str, ...] = annotations["label"][0] if self._label is not None and "label" in annotations else ()
+        alike = (*image[1:6], names)
+        shared, size, shown = self._of_alike.get(alike) or self._alike_pieces(image, names, alike)
         pieces = shared.copy()
-        names: tuple[str, ...] = ()
-        if self._label is not None:
-            names = annotations["label"][0] if "label" in annotations else ()
-            labels, more = self._of_labels.get(names) or self._label_pieces(names)
-            size += more
-            for place, piece in labels:
-                pieces[place] = piece
         key, place = self._data
         data = image[0]
         pieces[place] = head = bytes_head(key, len(data))
@@ -116,10 +119,28 @@ class PlainRecords:
                 pieces[place] = piece
                 size += len(piece)
         pieces[0] = example_head(size)
-        return b"".join(pieces), names
+        return b"".join(pieces), names, shown
 
     def _entries(self, features: Mapping[str, Feature]) -> Iterable[tuple[int, bytes]]:
         return [(self._places[key], feature_entry(key, feature)) for key, feature in features.items()]
+
+    def _alike_pieces(
+        self, image: StoredImage, names: tuple[str, ...], alike: tuple[Any, ...]
+    ) -> tuple[list[bytes], int, str]:
+        """All pieces of a record that pictures of one kind with these labels share, their size, and the kind as it is
+        counted. Raises RowError for an unknown label."""
+        kind = image[1:6]
+        shared, size = self._of_kind.get(kind) or self._kind_pieces(ImageKind._make(kind))
+        pieces = shared.copy()
+        if self._label is not None:
+            labels, more = self._of_labels.get(names) or self._label_pieces(names)
+            size += more
+            for place, piece in labels:
+                pieces[place] = piece
+        found = pieces, size, image_format(image)
+        if len(self._of_alike) < _KEPT:
+            self._of_alike[alike] = found
+        return found
 
     def _kind_pieces(self, kind: ImageKind) -> tuple[list[bytes], int]:
         """All pieces of a record that pictures of one kind share, and their size."""

@@ -20,7 +20,7 @@ from beam_tfrecord.conversion.writing.read_ahead import ordered_map, ordered_sha
 from beam_tfrecord.conversion.writing.staged_file import StagedShardFile
 from beam_tfrecord.conversion.writing.staging import StagedShard, info_from_json, info_to_json, staged_of, staged_shard
 from beam_tfrecord.conversion.writing.statistics import ShardStatistics
-from beam_tfrecord.conversion.writing.timing import WorkTimes
+from beam_tfrecord.conversion.writing.timing import WorkTimes, waits_of_thread
 from beam_tfrecord.core.cores import available_cores
 from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.datasets.metadata import library_versions
@@ -33,6 +33,7 @@ MAX_TASK_ITEMS = 32
 SMALL_RECORD = 64 * 1024  # bytes: above it the hash takes longer than all Python
 WAITING_TASKS = 32  # that are done, behind one that takes longer
 SLOW_READ = 250_000  # nanoseconds: from memory a small file comes in a twentieth of it
+WAITING_SHARE = 0.25  # of slow reads that must have waited: on a busy machine others take the time of reads from memory
 TASKS_AHEAD = 64  # between two looks at how long a read takes
 
 Prepared = ReadBatch | EncodedBatch
@@ -157,9 +158,11 @@ class ShardWriter:
     def _here_or_ahead(self, prepare: Prepare, tasks: Iterator[list[Placed]]) -> Iterator[Prepared]:
         """Tasks prepared in this thread as long as reads do not wait; those behind a slow one are prepared ahead."""
         for task in tasks:
+            waits = waits_of_thread()
             prepared = prepare(task)
+            waits = waits_of_thread() - waits
             yield prepared
-            if prepared.times.read > SLOW_READ * len(task):
+            if prepared.times.read > SLOW_READ * len(task) and waits >= WAITING_SHARE * len(task):
                 yield from self._ahead(prepare, itertools.islice(tasks, TASKS_AHEAD))
 
     def _ahead(self, prepare: Prepare, tasks: Iterable[list[Placed]]) -> Iterator[Prepared]:

@@ -1,7 +1,11 @@
-"""Thread time by kind of work, for the counters of an engine; it never reaches the dataset."""
+"""What threads spend and wait for, for the counters of an engine and the choice of threads; it never reaches the
+dataset."""
 
 from __future__ import annotations
 
+import resource
+import sys
+import time
 from dataclasses import dataclass
 
 
@@ -24,3 +28,11 @@ class WorkTimes:
     def milliseconds(self) -> dict[str, int]:
         """Whole milliseconds by kind."""
         return {name: getattr(self, name) // 1_000_000 for name in ("read", "decode", "encode", "write")}
+
+
+def waits_of_thread() -> int:
+    """How often this thread gave its core up because it had to wait, for a disk or for another thread; always growing
+    where the system does not tell."""
+    if sys.platform != "linux":
+        return time.perf_counter_ns()
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
