@@ -24,6 +24,7 @@ from benchmarks.quality import resize_quality
 from benchmarks.scaling import measure_growth, measure_memory, measure_rows
 from benchmarks.stores import measure_stores
 from benchmarks.whole_run import run
+from benchmarks.worker import measure_worker
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -32,7 +33,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = [*(case.name for case in SPEED), "P6", "P7", "I1", "latency", "R1", "R2", "R3", "growth"]
+    names = [*(case.name for case in SPEED), "P6", "P7", "I1", "W1", "latency", "R1", "R2", "R3", "growth"]
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="which measurements (default: all)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the data, three runs: minutes become one")
     parser.add_argument("--repeat", type=int, default=0, help="timed runs of each program (default: 5; quick: 3)")
@@ -57,6 +58,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
             found["P7"] = measure_rows(chosen.data, place, quick=chosen.quick)
         if "I1" in chosen.only:
             found["I1"] = measure_insight(chosen.data, place, repeat, quick=chosen.quick)
+        if "W1" in chosen.only:
+            found["W1"] = measure_worker(chosen.data, place, repeat, quick=chosen.quick)
         if "latency" in chosen.only:
             found["latency"] = measure_latency(chosen.data, place)
         if stores := {"R1", "R2", "R3"}.intersection(chosen.only):

@@ -120,9 +120,7 @@ def tell_share(folder: Path, place: Place, scratch: Path, repeat: int) -> dict[s
 
 def convert(place: Place, folder: Path, count: int, scratch: Path, *options: str) -> Measured:
     """Convert the first pictures of a folder, named in a table. Raises ValueError when one is missing afterwards."""
-    paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.jpg"))[:count]
-    table, output = scratch / "remote.csv", scratch / "remote"
-    table.write_text("image,label\n" + "".join(f"{place.base}/{path},{path.split('/')[0]}\n" for path in paths))
+    table, output = write_table(place, folder, count, scratch), scratch / "remote"
     command = ["-m", "pipelines.main", "convert", "--input", str(table), "--output", str(output), "--quiet", "--json"]
     with_python = [sys.executable, *command, *options]
     done = measure(with_python, ROOT, watched=False, environment=place.environment)
@@ -131,6 +129,14 @@ def convert(place: Place, folder: Path, count: int, scratch: Path, *options: str
         raise ValueError(f"{written} of {count} pictures were written")
     shutil.rmtree(output)
     return done
+
+
+def write_table(place: Place, folder: Path, count: int, scratch: Path) -> Path:
+    """A table of the first pictures of a folder, named as they are at a place."""
+    paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.jpg"))[:count]
+    table = scratch / "remote.csv"
+    table.write_text("image,label\n" + "".join(f"{place.base}/{path},{path.split('/')[0]}\n" for path in paths))
+    return table
 
 
 @contextmanager

@@ -61,8 +61,7 @@ def junk_part(path: str) -> str | None:
     folder (``a/.git`` of ``a/.git/x``, ``__MACOSX``). None for everything else.
     """
     folder, _, name = path.rpartition("/")
-    part = _junk_folder(folder) if folder else None
-    if part is not None:
+    if folder and (part := _junk_folder(folder)) is not None:
         return part
     return path if _is_junk(name, _JUNK_NAMES) else None
 
@@ -75,7 +74,7 @@ def _junk_folder(folder: str) -> str | None:
 
 
 def _is_junk(name: str, names: frozenset[str] = _JUNK_FOLDERS) -> bool:
-    return (name.startswith(".") and name not in (".", "..")) or name.lower() in names
+    return (name[:1] == "." and name not in (".", "..")) or name.lower() in names
 
 
 class JunkCounter:

@@ -66,6 +66,8 @@ def is_mask_place(folders: Sequence[str]) -> bool:
 
 def is_mask_stem(path: str) -> bool:
     """Whether an image is called as a mask beside its image is."""
+    if "_" not in path and "-" not in path and " " not in path:
+        return False
     return _MASK_STEM.fullmatch(without_suffix(name_of(path))) is not None
 
 

@@ -107,8 +107,7 @@ class LocalStore(Store):
         return os.path.isdir(path_of(uri) or ".")
 
     def walk(self, uri: str) -> Iterator[FileInfo]:
-        base = uri if uri.endswith("/") else uri + "/"
-        yield from _walk(base, frozenset())
+        return _walk(uri if uri.endswith("/") else uri + "/", frozenset())
 
     def match(self, pattern: str) -> Iterator[FileInfo]:
         if Glob(pattern).is_literal:
@@ -390,7 +389,11 @@ def _make_parents(path: str) -> None:
 def _entries(base: str) -> list[str]:
     """The names in a folder, those of folders with ``/`` behind them; sorted as the full paths are."""
     with _faults(base), os.scandir(path_of(base)) as scan:
-        return sorted([entry.name + "/" if _is_folder(entry) else entry.name for entry in scan])
+        found = list(scan)
+    try:
+        return sorted([entry.name + "/" if entry.is_dir() else entry.name for entry in found])
+    except OSError:
+        return sorted([entry.name + "/" if _is_folder(entry) else entry.name for entry in found])
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -11,13 +11,14 @@ import heapq
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from beam_tfrecord.annotations import KINDS
+from beam_tfrecord.annotations.label import Label, LabelKind
 from beam_tfrecord.conversion.choosing.chooser import (
     NOTHING_NOTED,
     ChoiceNotes,
@@ -289,6 +290,7 @@ class BlockBuilder:
         self._facets: set[str] = set()
         self._kinds_of_item: set[str] = set()
         self._labels: Counter[str] = Counter()
+        self._only_labels: Counter[Label] = Counter()  # of images that have nothing but a label
         self._codes: Counter[str] = Counter()
         self._orders: dict[str | None, list[int]] = {}
         self._strata: dict[str, tuple[list[int], list[int]]] = {}
@@ -375,8 +377,16 @@ class BlockBuilder:
             self._files += name_hashes(finding.uri)
         self.items.append(BlockItem(order, REJECTS, 0, "", self._source, pack_entry(reject)))
 
-    def _see(self, entry: Entry, order: int) -> list[str]:
+    def _see(self, entry: Entry, order: int) -> Sequence[str]:
         """Take note of what an entry has; gives every use of a label in it."""
+        if len(entry.annotations) == 1 and entry.uri and not (entry.frames or entry.kinds):
+            label = entry.annotations.get(LabelKind.name)
+            if type(label) is Label and type(KINDS[LabelKind.name]) is LabelKind:  # what most have, counted at the end
+                self._only_labels[label] += 1
+                if self._has_census:
+                    self._files += name_hashes(entry.uri)
+                self._sample_size(order, entry.uri, entry.member)
+                return label.names
         if entry.kinds:
             self._facets.update(entry.kinds)
         found: list[str] = []
@@ -408,6 +418,18 @@ class BlockBuilder:
             self._kinds_of_item.add("table")
         return found
 
+    def _count_only_labels(self) -> None:
+        """What :meth:`_see` counts, of the images that have nothing but a label."""
+        kind = KINDS[LabelKind.name]
+        for label, images in self._only_labels.items():
+            for name in kind.labels(label):
+                self._labels[name] += images
+            self._pictures_with[kind.name] += images
+            self._facets.update(kind.facets(label))
+            self._pictures += images
+            self._kinds_of_item.add("image")
+        self._only_labels.clear()
+
     def _see_boxes(self, entry: Entry) -> None:
         """Count the boxes in pixels, and those among them that may be fractions."""
         for annotations in annotations_of(entry) if "boxes" in entry.annotations or entry.frames else ():
@@ -432,6 +454,7 @@ class BlockBuilder:
 
     def survey(self) -> Survey:
         """The survey of what was added since the last reset."""
+        self._count_only_labels()
         rows = self._rows + sum(self._excluded.values())
         most = self._limit if isinstance(self._limit, int) else None
         return Survey(

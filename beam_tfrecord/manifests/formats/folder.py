@@ -177,9 +177,12 @@ class FolderFormat(ManifestFormat):
                 if place.fault:
                     yield rejected(info.uri, "bad_row", place.fault, path)
                 else:
-                    own = masks.of_image.get(path, {})
-                    found = {field: with_slash(uri) + own[field] if field in own else "" for field in mask_fields}
-                    yield Row(info.uri, {"image": path, **place.fields, **found})
+                    fields = {"image": path, **place.fields}
+                    if mask_fields:
+                        own = masks.of_image.get(path, {})
+                        for field in mask_fields:
+                            fields[field] = with_slash(uri) + own[field] if field in own else ""
+                    yield Row(info.uri, fields)
         told.use(FILES, AS_IMAGE, rows)
         tell_unused(told, unused, image_stems, images, lambda path: head_if_any(files, with_slash(uri) + path))
         yield told.account()
@@ -200,8 +203,9 @@ def _is_no_image(path: str) -> bool:
 
 def _is_label_name(path: str) -> bool:
     """Whether a file without an ending lies in a folder of labels, as the annotations of Stanford Dogs do."""
-    *folders, name = path.split("/")
-    return "." not in name and any(folder.lower() in LABEL_FOLDERS for folder in folders)
+    if "." in path[path.rfind("/") + 1 :]:
+        return False
+    return any(folder.lower() in LABEL_FOLDERS for folder in path.split("/")[:-1])
 
 
 def _masks_in(files: Files, uri: str) -> Masks:
