@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready-$(shell cat setup.py constraints.txt | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-engines fuzz bench bench-quick check format docs pictures constraints licences audit \
+.PHONY: help venv demo test test-all test-engines fuzz bench bench-quick check format docs pictures constraints licences audit \
     flex-template dist smoke clean
 
 help: ## this list
@@ -35,8 +35,11 @@ demo: $(READY) ## make a small sample collection, convert it and show the result
 	$(BIN)/beam-tfrecord show demo/dataset --limit 3
 	@test ! -e demo/dataset/report.html || echo "For a person: open demo/dataset/report.html in a browser."
 
-test: $(READY) ## run the test suite (ARGS="-k word" for a part of it)
-	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal $(ARGS)
+test: $(READY) ## run the test suite but for what is slow by nature (ARGS="-k word" for a part of it)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m "not slow" $(ARGS)
+
+test-all: $(READY) ## run what make test leaves out: kills, real clusters, long fuzzing, whole installations
+	@$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m slow $(ARGS)
 
 test-engines: $(READY) ## the same bytes on Prism, Beam's JVM job service, Flink, Spark and real object stores: fetches what can be had, says what it skips
 	@$(BIN)/python -m tests.fetch_engines build/engines

@@ -121,7 +121,7 @@ setup(
     ],
     python_requires=">=3.10,<3.14",
     packages=find_packages(include=["beam_tfrecord", "beam_tfrecord.*", "pipelines", "pipelines.*"]),
-    package_data={"beam_tfrecord": ["py.typed", "**/templates/*"]},
+    package_data={"beam_tfrecord": ["py.typed", "__init__.pyi", "**/templates/*"]},
     install_requires=REQUIRED,
     extras_require={
         "tensorflow": TENSORFLOW,

@@ -348,16 +348,17 @@ def run(count: int, seed: int, keep: Path | None = None) -> tuple[list[str], Cou
     rng = random.Random(seed + 1)
     faults: list[str] = []
     ends: Counter[str] = Counter()
+    outcome(seeds()["jpeg 4:2:0"], POLICIES[0], 0)  # imports TensorFlow, which is no mutant's doing
     for index, mutant in enumerate(mutants(count, seed)):
         policy = POLICIES[0] if rng.random() < 0.5 else rng.choice(POLICIES)
         if keep:
             (keep / "under-way.bin").write_bytes(mutant.data)
-        started = time.monotonic()
+        started = time.thread_time()  # others may use the machine
         end, fault = outcome(mutant.data, policy, index)
-        seconds = time.monotonic() - started
+        seconds = time.thread_time() - started
         ends[end] += 1
         if seconds > SLOW_SECONDS:
-            fault = f"took {seconds:.1f} s"
+            fault = f"took {seconds:.1f} s of the processor"
         if fault:
             faults.append(f"mutant {index} ({mutant.mutation} of {mutant.seed_name}) under {policy.to_json()}: {fault}")
             if keep:

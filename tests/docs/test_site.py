@@ -17,6 +17,7 @@ LOADED = re.compile(
 )
 
 
+@pytest.mark.slow
 def test_the_site_is_built_and_needs_no_other_host(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path)]

@@ -64,6 +64,7 @@ def test_the_folder_has_what_is_asked_for_and_no_more(site: Path) -> None:
     assert not (site / "google/cloud/bigquery").exists()
 
 
+@pytest.mark.slow
 def test_the_commands_work_and_the_extra_for_dataflow_is_named(site: Path, photos: Path, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     convert = ["convert", "--input", str(photos), "--output", out]
@@ -76,6 +77,7 @@ def test_the_commands_work_and_the_extra_for_dataflow_is_named(site: Path, photo
     )
 
 
+@pytest.mark.slow
 def test_a_program_converts_in_silence_and_beam_knows_cloud_storage(site: Path, photos: Path, tmp_path: Path) -> None:
     done = run(site, LIBRARY, photos, tmp_path / "out")
     assert (done.stdout, done.stderr) == ("GCSFileSystem\n", "")

@@ -92,6 +92,7 @@ def test_a_killed_run_is_finished_by_resume_with_the_same_bytes(
     assert shard_bytes(out) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_redone_without_resume(collection: Path, undisturbed: dict[str, bytes], tmp_path: Path) -> None:
     out = tmp_path / "out"
     process = start(collection, out)
@@ -114,6 +115,7 @@ def test_ctrl_c_stops_and_keeps_what_is_finished(collection: Path, tmp_path: Pat
     assert not shard_files(out)
 
 
+@pytest.mark.slow
 def test_a_lost_worker_process_ends_the_job_loudly(collection: Path, tmp_path: Path, monkeypatch: Any) -> None:
     """The runner itself would wait for it for ever."""
     flags = ["--direct_running_mode=multi_processing", "--direct_num_workers=2"]

@@ -31,6 +31,7 @@ from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import RetryPolicy, Storage, StorageOptions
 from beam_tfrecord.transforms.dataset import ConvertDataset
 from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
+from pipelines.main import main
 from tests.conftest import ROOT
 from tests.emulators import Emulator
 from tests.fault_proxy import FaultProxy, fault_proxy
@@ -265,16 +266,17 @@ def without_accounts(found: Files) -> Files:
 
 @pytest.mark.parametrize("place", ["images", "output"])
 def test_a_bucket_that_may_not_be_used_ends_the_job_with_one_line(
-    server: Emulator, proxy: FaultProxy, tmp_path: Path, run_cli: Any, place: str
+    server: Emulator, proxy: FaultProxy, tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str
 ) -> None:
     write_files(tmp_path, _csv())
     bucket = server.new_bucket()
     proxy.forbidden = {bucket}
     uri = f"{server.scheme}://{bucket}"
     images, output = (uri, f"{tmp_path}/out") if place == "images" else (str(tmp_path), f"{uri}/out")
-    ended = run_cli("convert", "--input", tmp_path / "data 1.csv", "--images", images, "--output", output)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    (line,) = ended.stderr.splitlines()
+    assert main(["convert", "--input", f"{tmp_path}/data 1.csv", "--images", images, "--output", output]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
     assert line.startswith(f"error: {uri}: ")
     assert ("credentials" if server.scheme == "gs" else "s3:GetObject") in line
     assert len(proxy.paths) < 40, "it goes on asking"

@@ -35,6 +35,7 @@ def test_a_dataset_in_a_store_is_extracted_there_and_comes_back(
     assert main(["extract", f"{bucket}/dataset", "--output", f"{bucket}/folder", "--quiet"]) == 2
 
 
+@pytest.mark.slow
 def test_worker_processes_write_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = convert_kind("classes", tmp_path)
     assert main(["extract", str(out), "--output", str(tmp_path / "e"), "--quiet"]) == 0

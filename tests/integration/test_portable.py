@@ -48,6 +48,7 @@ def direct(folder: Path) -> dict[str, Files]:
 
 
 # What the command line publishes below is another one.
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in COLLECTIONS if kind != "shapes"])
 def test_workers_of_a_pool_publish_the_same_bytes(
     engine: RunningEngine, folder: Path, direct: dict[str, Files], kind: str
@@ -65,6 +66,7 @@ def test_the_collections_have_what_makes_a_comparison_worth_it(direct: dict[str,
     assert any(name.endswith(".tfrecord.gz") for name in direct["gzip"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["pool", "loopback"])
 def test_the_command_line_publishes_the_same_bytes(
     engine: RunningEngine, folder: Path, direct: dict[str, Files], run_cli: Any, workers: str
@@ -81,6 +83,7 @@ def test_the_command_line_publishes_the_same_bytes(
     assert differing(found, direct["shapes"]) == []
 
 
+@pytest.mark.slow
 def test_a_mistake_that_a_worker_finds_is_told_in_one_line(engine: RunningEngine, tmp_path: Path, run_cli: Any) -> None:
     table = write_table(tmp_path / "data.csv", [("image", "label"), ("gone.jpg", "a")])
     ended = run_cli("convert", "--input", table, "--output", tmp_path / "out", *engine.flags)
@@ -129,10 +132,12 @@ def metrics(source: Any, output: Path, flags: tuple[str, ...], **options: Any) -
     return dict(counters), distributions
 
 
-@pytest.mark.parametrize("where", ["direct", "portable"])
-def test_counters_are_those_of_the_published_dataset(engine: RunningEngine, tmp_path: Path, where: str) -> None:
+@pytest.mark.parametrize("where", ["direct", pytest.param("portable", marks=pytest.mark.slow)])
+def test_counters_are_those_of_the_published_dataset(
+    request: pytest.FixtureRequest, tmp_path: Path, where: str
+) -> None:
     source, options = COLLECTIONS["shapes"](tmp_path / "in")
-    flags = engine.flags if where == "portable" else ()
+    flags = request.getfixturevalue("engine").flags if where == "portable" else ()
     counters, distributions = metrics(source, tmp_path / "out", flags, **options)
     told = conversion(tmp_path / "out")
     shards = [shard for split in told["splits"].values() for shard in split["shards"]]

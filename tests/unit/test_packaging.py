@@ -66,6 +66,7 @@ def test_the_archive_for_workers_holds_every_file_of_the_packages(archive: Path)
     assert {"setup.py", "pyproject.toml", "README.md", "constraints.txt"} <= packed
 
 
+@pytest.mark.slow
 def test_the_archive_installs_and_runs(archive: Path, tmp_path: Path) -> None:
     """As a worker installs it, but without its dependencies, which are here."""
     target = tmp_path / "target"
@@ -108,6 +109,7 @@ def test_what_the_image_names_is_there() -> None:
     assert not re.search(r"pip install.*tensorflow", text)
 
 
+@pytest.mark.slow
 def test_nothing_that_pip_builds_stays_in_the_image(tmp_path: Path) -> None:
     """The folder as the image has it, installed from as there, and cleaned by the image's own line."""
     text = DOCKERFILE.read_text(encoding="utf-8")

@@ -14,6 +14,7 @@ keras = pytest.importorskip("keras")
 
 
 @pytest.mark.filterwarnings("ignore")  # of Keras
+@pytest.mark.slow
 def test_a_keras_model_learns_the_shapes(tmp_path: Path) -> None:
     write_files(tmp_path / "in", demo_collection(per_class=24))
     converted(tmp_path / "in", tmp_path / "out")

@@ -15,10 +15,11 @@ from tests.label_files import Picture
 COUNT = 200
 
 
-def test_whatever_lies_in_a_collection_is_used_or_named() -> None:
-    faults, ends = run(COUNT, seed=14)
+@pytest.mark.parametrize(("count", "seed"), [(60, 15), pytest.param(COUNT, 14, marks=pytest.mark.slow)])
+def test_whatever_lies_in_a_collection_is_used_or_named(count: int, seed: int) -> None:
+    faults, ends = run(count, seed)
     assert faults == []
-    assert ends["read"] > COUNT / 2
+    assert ends["read"] > count / 2
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,20 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from tests.document_seeds import Files, Parts, Seed, seeds
 from tests.fuzz_documents import fault_of, mutants, run, unchanged
 
 
-def test_an_odd_value_ends_in_records_rejects_or_an_error_and_loses_nothing_else() -> None:
-    faults, ends = run(1000, seed=3)
+@pytest.mark.parametrize(("count", "seed"), [(300, 4), pytest.param(1000, 3, marks=pytest.mark.slow)])
+def test_an_odd_value_ends_in_records_rejects_or_an_error_and_loses_nothing_else(count: int, seed: int) -> None:
+    faults, ends = run(count, seed)
     assert not faults, "\n".join(faults[:5])
     # The documents reach all ends.
-    assert ends["converted"] > 100
-    assert ends["rejects"] > 300
-    assert ends["refused"] > 50
+    assert ends["converted"] > count / 10
+    assert ends["rejects"] > count * 0.3
+    assert ends["refused"] > count / 20
 
 
 def test_all_seeds_convert_without_rejects() -> None:
