@@ -1,16 +1,53 @@
-"""What an element of a loaded dataset holds, decided from the metadata and the options before anything is read."""
+"""What an element of a loaded dataset holds, decided from the metadata and the options before anything is read, without
+TensorFlow; mean and standard deviation of its pictures come from what statistics.json tells.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from beam_tfrecord.annotations.base import FeatureSpec
+from beam_tfrecord.conversion.writing.statistics import moments
 from beam_tfrecord.datasets.facts import DatasetFacts
-from beam_tfrecord.errors import ConfigError
+from beam_tfrecord.errors import ConfigError, DatasetError
 from beam_tfrecord.reading.names import box_sides, default_target, image_key, keys_named, names_by_key
 from beam_tfrecord.reading.options import LoadOptions
-from beam_tfrecord.reading.pixels import MIXED, PixelType, Target
+
+MIXED = ""
+
+
+@dataclass(frozen=True)
+class PixelType:
+    """What pixels are decoded to.
+
+    channels: 1 to 4. dtype: ``uint8`` or ``uint16``; :data:`MIXED` for masks and raw pixels of which some have 16 bits
+    and some have 8. is_mask: values are classes or numbers of objects, which are never blended.
+    """
+
+    channels: int
+    dtype: str
+    is_mask: bool = False
+
+
+@dataclass(frozen=True)
+class Target:
+    """What pictures become: size (height, width) or None for their own, how they get there, and whether from 0 to 1.
+
+    stored: (height, width) that all stored pictures have in common, None for what differs.
+    """
+
+    size: tuple[int, ...] | None = None
+    mode: str = "stretch"
+    scale: bool = False
+    stored: tuple[int | None, ...] = (None, None)
+
+    @property
+    def known_size(self) -> tuple[int | None, ...]:
+        """(height, width) of every picture that is given out, as far as it is known."""
+        return self.size or self.stored
+
 
 _RAW_FACTS = ("height", "width", "channels", "dtype")
 # Coordinates that move when a picture is padded: rows of four, and lists along one axis.
@@ -188,3 +225,46 @@ def _label_ids(facts: DatasetFacts, options: LoadOptions, supervised: tuple[str,
     if len(supervised) != 1 or facts.specs[supervised[0]].role != "label":
         raise ConfigError(f"one_hot: {', '.join(supervised)} is no label with ids of the vocabulary")
     return tuple(facts.vocabulary.ids)
+
+
+_LARGEST = {"uint8": 255, "uint16": 65_535}
+# Which stored channels those are that pictures are decoded to; others are made of several, or not of what is stored.
+_DECODED = {(1, 1): (0,), (2, 2): (0, 1), (3, 3): (0, 1, 2), (4, 4): (0, 1, 2, 3), (1, 3): (0, 0, 0), (4, 3): (0, 1, 2)}
+
+
+def normalised(plan: ElementPlan, channels: Mapping[str, Any], options: LoadOptions) -> ElementPlan:
+    """The plan with ``normal`` set, for ``normalize="dataset"``. channels: of statistics.json.
+
+    Raises ConfigError where the records have no image or the statistics do not tell of pictures as they are decoded.
+    """
+    pixels = plan.pixels.get(plan.image)
+    if pixels is None:
+        raise ConfigError("normalize: no image is given out that could be normalised")
+    if not channels:
+        raise ConfigError(
+            "normalize: statistics.json of this dataset does not tell the mean of its channels; convert it with "
+            "--insight on or exact, and --validate full"
+        )
+    try:
+        mean, std = _pooled(pixels, channels)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise DatasetError(f"statistics.json is damaged: channels ({type(error).__name__}: {error})") from None
+    unit = _LARGEST[pixels.dtype] if options.scale else 1
+    std = [value or float(unit) for value in std]  # a channel of one value becomes zeros
+    return replace(plan, normal=(tuple(value / unit for value in mean), tuple(value / unit for value in std)))
+
+
+def _pooled(pixels: PixelType, channels: Mapping[str, Any]) -> tuple[list[float], list[float]]:
+    count, sums, squares = 0, [0] * pixels.channels, [0] * pixels.channels
+    for key, own in channels.items():
+        number, _, dtype = key.partition("/")
+        places = _DECODED.get((int(number), pixels.channels))
+        if places is None or (dtype or "uint8") != pixels.dtype:
+            raise ConfigError(
+                f"normalize: images are decoded to {pixels.channels} channels of {pixels.dtype}, and the statistics "
+                f"are of {number} channels of {dtype or 'uint8'}; give channels={number}, or convert with --color"
+            )
+        count += int(own["pixels"])
+        sums = [total + int(own["sum"][place]) for total, place in zip(sums, places, strict=True)]
+        squares = [total + int(own["squares"][place]) for total, place in zip(squares, places, strict=True)]
+    return moments(count, sums, squares)

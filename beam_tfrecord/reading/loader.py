@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord.core.cores import available_cores
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.reading.element_plan import plan_elements
+from beam_tfrecord.reading.element_plan import normalised, plan_elements
 from beam_tfrecord.reading.elements import element_function
 from beam_tfrecord.reading.finished import FinishedDataset, open_dataset
-from beam_tfrecord.reading.normalising import normalised
 from beam_tfrecord.reading.options import LoadOptions
 from beam_tfrecord.reading.selection import ShardPart, select_parts
 from beam_tfrecord.reading.tensorflow_import import import_tensorflow

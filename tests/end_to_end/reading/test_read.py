@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from beam_tfrecord import ConfigError, DatasetError, Reader, read
-from beam_tfrecord.reading import shard_records
+from beam_tfrecord.reading import reader
 from tests.end_to_end.datasets import records, shard_files
 from tests.end_to_end.reading.kinds import BOXES
 from tests.samples import noise
@@ -119,7 +119,7 @@ def test_positions_outside_are_told(dataset: Find) -> None:
 def test_with_an_index_no_frame_is_walked_through(dataset: Find, monkeypatch: pytest.MonkeyPatch) -> None:
     out = dataset("classes", index=True)
     expected = [plain(record) for record in records(out)]
-    monkeypatch.setattr(shard_records, "find_places", None)
+    monkeypatch.setattr(reader, "find_places", None)
     assert [read(out)[number] for number in (11, 0, 5)] == [expected[number] for number in (11, 0, 5)]
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.reading.element_plan import ElementPlan, plan_elements
+from beam_tfrecord.reading.element_plan import MIXED, ElementPlan, PixelType, plan_elements
 from beam_tfrecord.reading.options import LoadOptions
-from beam_tfrecord.reading.pixels import MIXED, PixelType
 from tests.unit.reading.facts import IMAGE, LABEL, OBJECTS, make_facts, spec
 
 CLASSES = {**IMAGE, **LABEL, "age": spec()}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from beam_tfrecord.reading.resizing import resized, rounded
+from beam_tfrecord.reading.picture_tensors import resized, rounded
 
 tf = pytest.importorskip("tensorflow")
 

@@ -9,7 +9,7 @@ import pytest
 from beam_tfrecord.annotations.base import Feature
 from beam_tfrecord.errors import ConfigError, DatasetError
 from beam_tfrecord.reading.names import SHORT, STORED, keys_named, names_by_key
-from beam_tfrecord.reading.values import RecordValues
+from beam_tfrecord.reading.reader import RecordValues
 from beam_tfrecord.tfrecord.example import encode_example, encode_sequence_example
 from tests.unit.reading.facts import IMAGE, LABEL, OBJECTS, make_facts, spec
 
