@@ -14,7 +14,7 @@ from beam_tfrecord.insight.boxes import BoxCounts
 from beam_tfrecord.insight.fingerprints import WORDS, fingerprints_of
 from beam_tfrecord.insight.grids import CELLS, Grids
 from beam_tfrecord.insight.likeness import SIDE, has_contrast, thumbnails_of
-from beam_tfrecord.insight.measures import bars_of, bright_share, brightness_of, dark_share, detail_of, range_of
+from beam_tfrecord.insight.measures import bars_of, bright_share, brightness_of, dark_share, edge_of, range_of
 
 LEAST_SEEN = 16  # pixels of the shorter side: smaller pictures are not judged by their pixels
 
@@ -32,7 +32,7 @@ LOOK = np.dtype(
         ("dark", "<u2"),
         ("bright", "<u2"),
         ("range", "<u2"),
-        ("detail", "<u2"),
+        ("edge", "<u2"),
         ("bars", "<u2"),
         ("width", "<u4"),
         ("height", "<u4"),
@@ -104,7 +104,7 @@ def _measure(rows: Looks, seen: Sequence[int], grids: Grids) -> None:
     rows["dark"][seen] = dark_share(grids)
     rows["bright"][seen] = bright_share(grids)
     rows["range"][seen] = range_of(grids)
-    rows["detail"][seen] = detail_of(grids)
+    rows["edge"][seen] = edge_of(grids)
     rows["bars"][seen] = bars_of(grids)
 
 

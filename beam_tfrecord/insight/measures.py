@@ -42,12 +42,14 @@ def range_of(grids: Grids) -> Numbers:
     return found
 
 
-def detail_of(grids: Grids) -> Numbers:
-    """How much a cell differs from the mean of its two neighbours across and of those down, on average: in sixteenths
-    of a level. What is sharp differs much, what is blurred as far as a cell reaches hardly at all."""
-    across = np.abs(2 * grids[:, :, 1:-1] - grids[:, :, :-2] - grids[:, :, 2:]).sum(axis=(1, 2), dtype=np.int64)
-    down = np.abs(2 * grids[:, 1:-1] - grids[:, :-2] - grids[:, 2:]).sum(axis=(1, 2), dtype=np.int64)
-    found: Numbers = ((across + down) // (4 * CELLS * (CELLS - 2))).astype(np.int64)
+def edge_of(grids: Grids) -> Numbers:
+    """By how much the cell that stands out most differs from the mean of its two neighbours, across or down: in
+    sixteenths of a level. Of what is sharp it is a large part of the range, of what is blurred far a small one, however
+    much of the picture is plain."""
+    middle = 2 * grids
+    across = np.abs(middle[:, :, 1:-1] - grids[:, :, :-2] - grids[:, :, 2:]).max(axis=(1, 2))
+    down = np.abs(middle[:, 1:-1] - grids[:, :-2] - grids[:, 2:]).max(axis=(1, 2))
+    found: Numbers = (np.maximum(across, down) // 2).astype(np.int64)
     return found
 
 

@@ -21,8 +21,15 @@ FLAT_BYTES = (
 )
 HEADER_BYTES = 1_500
 WHOLE = 985  # thousandths of the cells that make a picture dark or overexposed
-BLURRED = 12  # sixteenths of a level: see measures.detail_of
+# What is blurred: its sharpest edge (measures.edge_of) is less than this share of its range. Sharp photos have 0.25 and
+# more, those that are blurred as far as a sixteenth of their longer side nearly all less than 0.055.
+BLURRED = 0.055
+DULL = 8 * LEVEL  # range of a picture in which there is nearly nothing to see
 LEAST_PICTURES = 20  # of a collection that is asked for outliers
+# What holds for more than this share of a collection is how the collection is, such as digits on black, and no finding
+# about each of its pictures.
+COMMON = 0.25
+COLLECTIVE = ("dark_image", "overexposed_image", "low_detail", "letterboxed")
 FENCES = 3.0  # interquartile ranges
 LEAST_SIZE, LEAST_ASPECT = 3.0, 2.5  # times the median, that an odd size (of a side) and an odd ratio differ at least
 LEAST_BOXES = 10  # that a picture has more than the median to be an outlier
@@ -55,10 +62,11 @@ def odd_pictures(looks: Looks) -> Iterator[Odd]:
     )
     is_bright = left & (looks["bright"] >= WHOLE)
     yield _odd("overexposed_image", is_bright, grey / 255, grey, "nearly all of it is white (mean {:.0f} of 255)")
-    detail = looks["detail"] / LEVEL
-    is_low = left & ~is_dark & ~is_bright & (looks["detail"] < BLURRED)
+    share = looks["edge"] / np.maximum(looks["range"], 1)
+    is_low = left & ~is_dark & ~is_bright & ((share < BLURRED) | (looks["range"] <= DULL))
+    edge = looks["edge"] / LEVEL
     yield _odd(
-        "low_detail", is_low, 1 / (1 + detail), detail, "blurred or flat: neighbouring parts differ by {:.2f} levels"
+        "low_detail", is_low, 1 / (1 + edge), edge, "blurred or flat: no edge in it is above {:.1f} levels of grey"
     )
     bars = looks["bars"] / 1000
     yield _odd("letterboxed", left & (looks["bars"] > 0), bars, bars * 100, "bars of one colour take {:.0f} % of it")
@@ -76,6 +84,11 @@ def _odd(
 ) -> Odd:
     numbers = np.flatnonzero(which)
     return Odd(code, numbers, np.round(scores[numbers], 4), values[numbers], text)
+
+
+def is_common(code: str, count: int, pictures: int) -> bool:
+    """Whether a finding about so many of the pictures that were looked at tells of the collection as a whole."""
+    return code in COLLECTIVE and pictures >= LEAST_PICTURES and count > COMMON * pictures
 
 
 class Outlines(NamedTuple):

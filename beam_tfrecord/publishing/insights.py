@@ -31,7 +31,7 @@ from beam_tfrecord.insight.neighbours import (
     near_pairs,
     pairs_of_copies,
 )
-from beam_tfrecord.insight.rules import Odd, Outlines, odd_pictures, outliers, usual_in
+from beam_tfrecord.insight.rules import Odd, Outlines, is_common, odd_pictures, outliers, usual_in
 from beam_tfrecord.publishing.repeated_hashes import repeated_hashes
 from beam_tfrecord.storage import Storage
 
@@ -140,6 +140,7 @@ def find_insights(
     """
     files = look_files(shards, output, storage)
     odd, seen = _odd_ones(files, most_lines)
+    common = {code: odd.pop(code).count for code in sorted(odd) if is_common(code, odd[code].count, seen)}
     near, conflicts = _near_ones(files)
     counts: Counter[str] = Counter({code: found.count for code, found in odd.items() if found.count})
     wanted = {number for found in odd.values() for number in found.numbers.tolist()}
@@ -175,6 +176,7 @@ def find_insights(
     one_sided = _one_sided_classes(shards, classes)
     if one_sided:
         counts["class_only_in_one_split"] = len(one_sided)
+    counts.update(dict.fromkeys(common, 1))
     groups = [own[:SHOWN_OF_CLUSTER].tolist() for own in shown]
     told_conflicts = told_pairs["label_conflict"]
     beside = np.stack((told_conflicts.first, told_conflicts.second), axis=1)[:SHOWN_WORST].tolist()
@@ -184,6 +186,7 @@ def find_insights(
         "pictures": files.total,
         "looked_at": seen,
         "found": dict(sorted(counts.items())),
+        "common": common,
         "most_lines": most_lines,
         "clusters": [[place[number] for number in own] for own in groups],
         "conflicts": [[place[number] for number in own] for own in beside],
@@ -195,7 +198,7 @@ def find_insights(
         },
         "listed": {code: rows for code, rows in sorted(listed.items()) if rows},
     }
-    return Insights([*findings, *one_sided], told)
+    return Insights([*findings, *one_sided, *_common_findings(common, seen)], told)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -339,6 +342,15 @@ def _known_as(item: Item) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+
+
+def _common_findings(common: Mapping[str, int], seen: int) -> Iterator[Finding]:
+    """What holds for a large part of a collection, once for all."""
+    for code, count in common.items():
+        text = (
+            f"{count:,} of {seen:,} pictures are so: that is how this collection is, and they are not told one by one"
+        )
+        yield Finding("whole collection", "", STAGE, code, text, round(count / seen, 4))
 
 
 def _one_sided_classes(shards: Sequence[WrittenShard], classes: Mapping[str, Mapping[str, int]]) -> list[Finding]:

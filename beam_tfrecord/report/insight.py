@@ -196,9 +196,16 @@ def _marks(code: str, places: Sequence[Mapping[str, Any]], known: frozenset[str]
 
 
 def _note(told: Mapping[str, Any]) -> str:
-    left = int(told["pictures"]) - int(told["looked_at"])
-    if not left:
-        return ""
-    if not told["looked_at"]:
-        return "Pixels were not looked at: --validate header decodes none, or there are no pictures."
-    return f"The pixels of {plural(left, 'record')} were not looked at: too small, too large, or not to be decoded."
+    looked_at = int(told["looked_at"])
+    notes = [
+        f"{clean(code)} holds for {int(count):,} of {plural(looked_at, 'picture')}: that is how this collection is."
+        for code, count in told.get("common", {}).items()
+    ]
+    left = int(told["pictures"]) - looked_at
+    if left and looked_at:
+        notes.append(
+            f"The pixels of {plural(left, 'record')} were not looked at: too small, too large, or not to be decoded."
+        )
+    elif left:
+        notes.append("Pixels were not looked at: --validate header decodes none, or there are no pictures.")
+    return " ".join(notes)

@@ -247,3 +247,15 @@ def test_damaged_statistics_of_insight_are_told(folder: Path, tmp_path: Path) ->
         statistics.write_text(json.dumps({**told, "insight": {**told["insight"], **damage}}))
         with pytest.raises(DatasetError, match="is damaged"):
             build_report(str(tmp_path / "out"), Storage())
+
+
+def test_what_holds_for_a_large_part_of_the_pictures_is_told_once(tmp_path: Path) -> None:
+    dark = {f"x/{seed:02}.jpg": jpeg(picture(seed).point(lambda value: value // 8)) for seed in range(10)}
+    light = {f"y/{seed:02}.jpg": jpeg(picture(seed)) for seed in range(20, 34)}
+    write_files(tmp_path / "in", dark | light)
+    converted(tmp_path / "in", tmp_path / "out", num_shards=3)
+    lines = [line for line in findings(tmp_path / "out", "warnings") if line["stage"] == "insight"]
+    assert [(line["code"], line["origin"], line["uri"]) for line in lines] == [("dark_image", "whole collection", "")]
+    assert "10 of 24 pictures" in lines[0]["message"]
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "dark_image holds for 10 of 24 pictures" in page

@@ -367,6 +367,7 @@ def check_statistics(statistics: Mapping[str, Any]) -> None:
             _ = own["uri"], own["split"], own["labels"]
         float(row["score"])
     dict(insight["found"])
+    dict(insight.get("common", {}))
     samples = statistics.get("samples", {})
     for places in (*(named for group in SAMPLE_GROUPS for named in samples[group].values()), samples["unlabelled"]):
         for place in places:

@@ -11,7 +11,7 @@ from PIL import Image, ImageFilter
 from beam_tfrecord.insight.boxes import BoxCounts, count_boxes
 from beam_tfrecord.insight.grids import grid_of
 from beam_tfrecord.insight.looks import Look, looks_of
-from beam_tfrecord.insight.rules import Outlines, odd_pictures, outliers, usual_in
+from beam_tfrecord.insight.rules import Outlines, is_common, odd_pictures, outliers, usual_in
 from benchmarks.near_duplicates import scene
 
 PICTURES = {"blank_image", "dark_image", "overexposed_image", "low_detail", "letterboxed"}
@@ -32,12 +32,23 @@ CASES: dict[str, tuple[Callable[[Image.Image], Image.Image], set[str]]] = {
     "half as light": (lambda picture: picture.point(lambda value: value // 2), set()),
     "bright": (lambda picture: picture.point(lambda value: 220 + value // 8), {"overexposed_image"}),
     "blurred": (lambda picture: picture.filter(ImageFilter.GaussianBlur(24)), {"low_detail"}),
+    "a shape on plain ground": (lambda picture: shape_on(picture, 90), set()),
+    "a small shape, hardly lighter": (lambda picture: shape_on(picture, 12), set()),
+    "hardly anything on plain ground": (lambda picture: shape_on(picture, 6), {"low_detail"}),
     "a little soft": (lambda picture: picture.filter(ImageFilter.GaussianBlur(1)), set()),
     "bars above and below": (lambda picture: framed(picture, (0, 30)), {"letterboxed"}),
     "bars at both sides": (lambda picture: framed(picture, (40, 0), 250), {"letterboxed"}),
     "a thing before white": (lambda picture: thing_before(picture, 255), set()),
     "a thing before black": (lambda picture: thing_before(picture, 0), set()),
 }
+
+
+def shape_on(picture: Image.Image, lighter: int) -> Image.Image:
+    """A square on a ground that is lighter on one side than on the other, by less."""
+    ramp = np.linspace(100, 100 + lighter / 2, picture.width).round().astype(np.uint8)
+    ground = Image.fromarray(np.tile(ramp, (picture.height, 1)))
+    ground.paste(100 + lighter, (50, 60, 90, 100))
+    return ground
 
 
 def thing_before(picture: Image.Image, colour: int) -> Image.Image:
@@ -138,3 +149,10 @@ def test_many_boxes_are_compared_as_few_are() -> None:
     )
     assert expected > 50
     assert count_boxes([tuple(box) for box in boxes.tolist()], names, (10_000, 10_000)).stacked == expected
+
+
+def test_what_holds_for_a_large_part_of_a_collection_is_no_finding_about_each_picture() -> None:
+    assert is_common("dark_image", 26, 100)
+    assert not is_common("dark_image", 25, 100)
+    assert not is_common("dark_image", 19, 19)  # too few to say how a collection is
+    assert not is_common("blank_image", 100, 100)  # always wrong
