@@ -20,11 +20,12 @@ from typing import Any
 from PIL import Image
 
 from beam_tfrecord import convert
+from benchmarks.near_duplicates import scene
 from tests.conftest import ROOT
 from tests.emulators import free_port, running
 from tests.end_to_end.reading.kinds import KINDS
 from tests.loopback import Answer, Request, Server, serving
-from tests.samples import HTML_ERROR_PAGE, class_folders, jpeg, noise, truncated, write_files, write_table
+from tests.samples import HTML_ERROR_PAGE, class_folders, jpeg, noise, png, truncated, write_files, write_table
 
 Files = dict[str, bytes]
 
@@ -149,9 +150,17 @@ def shapes(folder: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def gzipped(folder: Path) -> tuple[Any, dict[str, Any]]:
-    """Compressed shards."""
-    source, options = KINDS["classes"](folder)
-    return source, {**options, "compression": "gzip"}
+    """Compressed shards of pictures that much is to be told of: copies, leaks, contradictions, ruined ones."""
+    places = [f"{'train' if seed < 6 else 'test'}/{'ab'[seed % 2]}/{seed}.jpg" for seed in range(8)]
+    files = {place: jpeg(scene(seed, 80, 60)) for seed, place in enumerate(places)}
+    files["train/a/again.jpg"] = jpeg(scene(0, 80, 60), 40)
+    files["test/b/leak.png"] = png(scene(1, 160, 120))
+    files["train/b/other.jpg"] = jpeg(scene(2, 80, 60), 50)
+    files["train/b/same.jpg"] = files["train/a/4.jpg"]
+    files["test/a/blank.jpg"] = jpeg(Image.new("RGB", (80, 60), "teal"))
+    files["train/a/dark.jpg"] = jpeg(scene(9, 80, 60).point(lambda value: value // 8))
+    write_files(folder, files)
+    return folder, {"compression": "gzip", "num_shards": "train=3,test=2"}
 
 
 COLLECTIONS: Mapping[str, Callable[[Path], tuple[Any, dict[str, Any]]]] = {

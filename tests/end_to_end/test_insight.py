@@ -15,6 +15,7 @@ from beam_tfrecord.report import build_report
 from beam_tfrecord.storage import Storage
 from benchmarks.near_duplicates import CHANGES, scene
 from tests.end_to_end.datasets import conversion, converted, findings, shard_bytes
+from tests.engines import COLLECTIONS
 from tests.samples import jpeg, png, write_files, write_table
 
 Told = list[tuple[str, str, str]]
@@ -259,3 +260,12 @@ def test_what_holds_for_a_large_part_of_the_pictures_is_told_once(tmp_path: Path
     assert "10 of 24 pictures" in lines[0]["message"]
     page = (tmp_path / "out" / "report.html").read_text("utf-8")
     assert "dark_image holds for 10 of 24 pictures" in page
+
+
+def test_the_collection_that_engines_convert_has_findings_of_many_kinds(tmp_path: Path) -> None:
+    """All files of it are compared byte by byte, those with the findings too."""
+    source, options = COLLECTIONS["gzip"](tmp_path / "in")
+    converted(source, tmp_path / "out", **options)
+    pairs = {"near_duplicate", "near_leak", "label_conflict", "duplicate_content"}
+    assert set(conversion(tmp_path / "out")["warnings"]) == pairs | {"blank_image", "dark_image"}
+    assert len(list((tmp_path / "out").glob("*.tfrecord.gz"))) == 5
