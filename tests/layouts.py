@@ -30,6 +30,7 @@ from tests.label_files import (
     as_jsonl,
     as_tar,
     as_zip,
+    box,
     coco,
     data_yaml,
     names_txt,
@@ -883,6 +884,53 @@ def _tables() -> Iterator[Case]:
         reads="labels; a warning names `--label_separator`",
         used={"image": 2, "manifest": 1},
         warnings=("doubtful_reading",),
+    )
+    sides = {number: "\t".join(map(str, box(number))) for number in (1, 2)}
+    yield Case(
+        "Tiny ImageNet",
+        (
+            "train/n01/images/x.JPEG",
+            "train/n01/n01_boxes.txt",
+            "val/images/y.JPEG",
+            "val/val_annotations.txt",
+            "wnids.txt",
+        ),
+        {
+            **pics("train/n01/images/a.JPEG", "val/images/b.JPEG", "test/images/c.JPEG"),
+            "train/n01/n01_boxes.txt": f"a.JPEG\t{sides[1]}\n".encode(),
+            "val/val_annotations.txt": f"b.JPEG\tn02\t{sides[2]}\n".encode(),
+            "wnids.txt": b"n02\nn01\n",
+            "words.txt": b"n01\tgoldfish, Carassius auratus\n",
+        },
+        {
+            "train/n01/images/a.JPEG": Picture("n01", (("n01", box(1)),)),
+            "val/images/b.JPEG": Picture("n02", (("n02", box(2)),), split="val"),
+            "test/images/c.JPEG": Picture("", None, split="test"),
+        },
+        format="tiny_imagenet",
+        reads="labels, boxes, splits",
+        used={"image": 3, "label file": 2, "manifest": 1},
+        named={"other files .txt": 1},
+    )
+    yield Case(
+        "a table in each folder of images (GTSRB)",
+        ("00000/x.ppm", "00000/GT-00000.csv"),
+        {
+            **{f"0000{number}/a.ppm": picture(number, "PPM") for number in (1, 2)},
+            **{
+                f"0000{number}/GT-0000{number}.csv": as_csv(
+                    [
+                        ("Filename", "Width", "Height", "Roi.X1", "Roi.Y1", "Roi.X2", "Roi.Y2", "ClassId"),
+                        ("a.ppm", *map(str, (WIDTH, HEIGHT, *box(number), number))),
+                    ]
+                ).replace(b",", b";")
+                for number in (1, 2)
+            },
+        },
+        {f"0000{number}/a.ppm": Picture("", ((str(number), box(number)),)) for number in (1, 2)},
+        format="manifests",
+        reads="boxes; the names of the folders are not read",
+        used={"image": 2, "manifest": 2},
     )
     yield Case(
         "several tables of one folder",

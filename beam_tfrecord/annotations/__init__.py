@@ -14,10 +14,9 @@ from beam_tfrecord.annotations.base import AnnotationKind, FeatureSpec, Schema
 from beam_tfrecord.annotations.boxes import BoxesKind
 from beam_tfrecord.annotations.captions import CaptionsKind
 from beam_tfrecord.annotations.columns import ColumnsKind
-from beam_tfrecord.annotations.instance_map import InstanceMapKind
 from beam_tfrecord.annotations.label import LabelKind
+from beam_tfrecord.annotations.mask_file import InstanceMapKind, SemanticMaskKind
 from beam_tfrecord.annotations.panoptic import PanopticKind
-from beam_tfrecord.annotations.semantic_mask import SemanticMaskKind
 from beam_tfrecord.options.values import Column
 
 # In this order values are parsed and features are listed.

@@ -117,3 +117,27 @@ class MaskFileKind(AnnotationKind[MaskFile]):
         if values.ndim == 3 or (values.dtype.itemsize > 1 and values.max(initial=0) > MAX_OF_8_BITS):
             return values
         return values.astype(self._dtype(schema))
+
+
+class SemanticMaskKind(MaskFileKind):
+    """A class for each pixel of the image.
+
+    Canonical field ``mask``. Values are those of the file (in VOC: 0 background, 255 void), no ids of labels.
+    """
+
+    name = "semantic_mask"
+    field = "mask"
+    description = "class of each pixel, as in the mask file"
+
+
+class InstanceMapKind(MaskFileKind):
+    """The number of an object for each pixel of the image, as VOC's SegmentationObject has it.
+
+    Canonical field ``instance_mask``. The map is stored whole. It is not taken apart into one mask per object, because
+    its numbers need not be those of the boxes: datasets of this layout that tools write number the objects in their own
+    order, or have objects without a box.
+    """
+
+    name = "instance_map"
+    field = "instance_mask"
+    description = "number of the object at each pixel, as in the map's file"

@@ -89,6 +89,7 @@ FORMATS = Registry(
         "dota": "dota:DotaFormat",
         "visdrone": "visdrone:VisdroneFormat",
         "wider_face": "wider_face:WiderFaceFormat",
+        "tiny_imagenet": "tiny_imagenet:TinyImagenetFormat",
         "sagemaker": "sagemaker:SagemakerFormat",
         "azureml": "azureml:AzureMLFormat",
         "vertex": "vertex:VertexFormat",

@@ -44,3 +44,13 @@ def is_split_folder(name: str) -> bool:
 def split_above(path: str) -> str:
     """The first folder of a path that is called like a split, in lower case; '' where none is."""
     return next((folder.lower() for folder in path.split("/")[:-1] if is_split_folder(folder)), "")
+
+
+SHARD = re.compile(r"(?:(?P<split>[\w.-]+?)-)?(?P<number>\d{5})-of-(?P<count>\d{5})(?:-[0-9a-f]+)?\.parquet")
+SPLIT_OF_NAME = "\0split"  # the column of the splits that names of shards tell
+
+
+def split_of_shard(name: str) -> str:
+    """The split that the name of a file tells; '' for none."""
+    found = SHARD.fullmatch(name)
+    return (found["split"] or "") if found is not None else ""

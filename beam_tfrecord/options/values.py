@@ -240,6 +240,7 @@ FORMAT_NAMES = [
     "dota",
     "visdrone",
     "wider_face",
+    "tiny_imagenet",
     "sagemaker",
     "azureml",
     "vertex",

@@ -12,8 +12,8 @@ from PIL import Image
 from beam_tfrecord.annotations.base import Vocabulary
 from beam_tfrecord.annotations.boxes import Objects
 from beam_tfrecord.annotations.label import Label, LabelKind
+from beam_tfrecord.annotations.mask_file import SemanticMaskKind
 from beam_tfrecord.annotations.objects import Box, Object
-from beam_tfrecord.annotations.semantic_mask import SemanticMaskKind
 from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, pack_entry, unpack_entry
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan, plan_dataset, plan_shard_counts, plan_vocabulary
 from beam_tfrecord.conversion.planning.mask_depth import deep_kinds

@@ -23,7 +23,7 @@ FORBIDDEN_CALLS = {
 FORBIDDEN_METHODS = {"extractall", "extract_all", "unpack_archive"}
 FORBIDDEN_MODULES = {"marshal", "shelve", "dill", "cloudpickle", "joblib", "subprocess", "code", "pty"}
 # What a job itself has packed: entries on their way between its steps, and rows put aside in its own temporary file.
-UNPICKLING = {"beam_tfrecord/conversion/planning/blocks.py", "beam_tfrecord/manifests/grouping.py"}
+UNPICKLING = {"beam_tfrecord/conversion/planning/blocks.py", "beam_tfrecord/manifests/gathering.py"}
 # Modules that a user names with --plugins; our own, by names that are written in the code.
 IMPORTING = {
     *("beam_tfrecord/__init__.py", "beam_tfrecord/manifests/registry.py", "beam_tfrecord/options/plugins.py"),

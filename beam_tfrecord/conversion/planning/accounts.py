@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -37,7 +38,7 @@ from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import public_uri
 
 STAGE = "account"
-_SEPARATORS = "|;,"
+_SEPARATORS, _COMMA = "|;,", ","
 _NO_VALUES = frozenset({"nan", "null", "n/a", "#n/a"})  # as pandas, databases and spreadsheets write them
 
 
@@ -131,7 +132,7 @@ def _doubtful_labels(labels: Mapping[str, int]) -> Iterator[str]:
             f"the labels {spelled} differ only in case, blanks or the form of Unicode, and are classes of their own"
             f"{more}: spell them alike where they are one"
         )
-    several = [name for name in sorted(labels) if _is_several(name, labels)]
+    several = list(_several(labels))
     if several:
         yield (
             f"{sum(labels[name] for name in several):,} labels seem to be several in one text, such as {several[0]!r}, "
@@ -145,15 +146,25 @@ def _doubtful_labels(labels: Mapping[str, int]) -> Iterator[str]:
         )
 
 
-def _is_several(name: str, labels: Mapping[str, int]) -> bool:
-    """Whether a label is a list in brackets, or texts between separators of which half at least are labels as well."""
-    if len(name) > 2 and name[0] == "[" and name[-1] == "]":
-        return True
-    for separator in _SEPARATORS:
-        parts = [part.strip() for part in name.split(separator)] if separator in name else []
-        if parts and 2 * sum(part in labels for part in parts) >= len(parts):
-            return True
-    return False
+def _several(labels: Mapping[str, int]) -> Iterator[str]:
+    """The labels that seem to be several: lists in brackets, and texts between separators that are labels as well.
+
+    A comma may belong to a name (``salt, pepper`` beside ``pepper``): all parts are labels there, by themselves or in
+    others with commas. Of other separators half of them is enough.
+    """
+    parts_of = {mark: {name: _parts(name, mark) for name in labels if mark in name} for mark in _SEPARATORS}
+    uses = Counter(part for parts in parts_of[_COMMA].values() for part in parts)
+    for name in sorted(labels):
+        is_list = len(name) > 2 and name[0] == "[" and name[-1] == "]"
+        halves = [parts_of[mark].get(name, []) for mark in _SEPARATORS if mark != _COMMA]
+        is_half = any(parts and 2 * sum(part in labels for part in parts) >= len(parts) for parts in halves)
+        parts = parts_of[_COMMA].get(name, [])
+        if is_list or is_half or (parts and all(part in labels or uses[part] > 1 for part in parts)):
+            yield name
+
+
+def _parts(name: str, separator: str) -> list[str]:
+    return [part.strip() for part in name.split(separator)]
 
 
 def check_strict(inputs: Sequence[InputAccount], further: Sequence[Finding] = ()) -> None:

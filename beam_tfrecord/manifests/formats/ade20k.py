@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from beam_tfrecord.manifests.label_files import JsonFilesFormat
+from beam_tfrecord.manifests.outlines import outline
 from beam_tfrecord.manifests.picture_labels import PictureLabels, bad, size_of_shape
-from beam_tfrecord.manifests.rings import outline
 from beam_tfrecord.manifests.split_names import split_above
 from beam_tfrecord.manifests.text.members import Members
 

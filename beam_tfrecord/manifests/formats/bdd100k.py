@@ -23,8 +23,8 @@ from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.box_cells import attributes_of
 from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.label_files import JsonFilesFormat
+from beam_tfrecord.manifests.outlines import outline, ring
 from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, gather, length_of
-from beam_tfrecord.manifests.rings import outline, ring
 from beam_tfrecord.manifests.text.compression import open_unpacked
 from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_array, iterate_members
 from beam_tfrecord.manifests.text.json_values import OBJECTS, holds, start_of_json

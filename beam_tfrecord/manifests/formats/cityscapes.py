@@ -14,8 +14,8 @@ from typing import Any
 
 from beam_tfrecord.manifests.label_files import JsonFilesFormat
 from beam_tfrecord.manifests.mask_files import SEMANTIC
+from beam_tfrecord.manifests.outlines import outline
 from beam_tfrecord.manifests.picture_labels import PictureLabels, length_of, size_of
-from beam_tfrecord.manifests.rings import outline
 from beam_tfrecord.manifests.split_names import split_above
 from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.uri_text import name_of

@@ -32,7 +32,7 @@ from beam_tfrecord.manifests.formats.coco_annotations import (
     kinds_of_file,
     parse_categories,
 )
-from beam_tfrecord.manifests.grouping import Groups
+from beam_tfrecord.manifests.gathering import Groups
 from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, parent, without_suffix
 from beam_tfrecord.manifests.text.compression import open_unpacked
 from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_members

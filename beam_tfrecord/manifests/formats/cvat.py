@@ -23,7 +23,7 @@ from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.box_cells import attributes_of
 from beam_tfrecord.manifests.documents import DocumentFormat
-from beam_tfrecord.manifests.grouping import Groups
+from beam_tfrecord.manifests.gathering import Groups
 from beam_tfrecord.manifests.outlines import ellipse, hull, rectangle, rle_of_patch, turned
 from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, gather
 from beam_tfrecord.manifests.text.compression import open_unpacked

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from beam_tfrecord.annotations.cells import is_number
-from beam_tfrecord.manifests.label_lines import LabelLinesFormat, numbers_of
+from beam_tfrecord.manifests.label_files import LabelLinesFormat, numbers_of
 from beam_tfrecord.manifests.picture_labels import PictureLabels, bad
 
 _HEAD = re.compile(r"(?:imagesource|gsd|acquisition_?dates?)\s*:", re.IGNORECASE)

@@ -22,8 +22,7 @@ from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import RowError, nearest
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.formats.jsonl import json_objects
-from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES
-from beam_tfrecord.manifests.text.line_pieces import text_pieces
+from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES, text_pieces
 from beam_tfrecord.manifests.text.lines import TextForm, decode_head, look_at_text
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import folder_of

@@ -17,7 +17,7 @@ from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import LISTED, Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import TABLE_SUFFIXES, JunkCounter, is_data_name, junk_part
-from beam_tfrecord.manifests.formats.folder_manifests import check_names_all, find_manifest
+from beam_tfrecord.manifests.formats.folder_manifests import check_names_all, find_manifest, find_own_tables
 from beam_tfrecord.manifests.layout import Folder, Layout, find_layout
 from beam_tfrecord.manifests.mask_files import (
     NO_MASKS,
@@ -72,7 +72,13 @@ class FolderFormat(ManifestFormat):
         if found is not None and _leads(found):
             return found
         # The names of several folders are labels; that of a single one may be anything.
-        if layout is not None and (layout.class_count(seen.images) > 1 or config.label_pattern is not None):
+        has_labels = layout is not None and (layout.class_count(seen.images) > 1 or config.label_pattern is not None)
+        if (layout is None or has_labels) and config.label_pattern is None and config.format == "auto":
+            own_tables = seen.own_tables()
+            found = find_own_tables(files, uri, own_tables, split, config) if own_tables else None
+            if found is not None:
+                return found
+        if layout is not None and has_labels:
             return self._source(uri, split, layout, seen, masks, surprises)
         found = _manifest(files, uri, seen, seen.manifests, split, config)
         if found is not None and unclear is not None:
@@ -236,7 +242,8 @@ class _Seen(NamedTuple):
 
     images: number of images by the folders they lie in. data: folders that texts and the like lie in. manifests: the
     first files that may be some, by relative path. num_files: all files, whatever they are. label_files: the first
-    files that may hold the labels of one image, by ending. may_have_masks: images lie there that are called so.
+    files that may hold the labels of one image, by ending. tables: those of a folder, two at the most.
+    may_have_masks: images lie there that are called so.
     """
 
     images: dict[Folder, int]
@@ -244,7 +251,14 @@ class _Seen(NamedTuple):
     manifests: list[str]
     num_files: int
     label_files: dict[str, list[str]]
+    tables: dict[Folder, list[str]]
     may_have_masks: bool = False
+
+    def own_tables(self) -> list[str]:
+        """The tables of the folders of images where each has exactly one, and there are several; else none."""
+        is_each = len(self.images) > 1 and self.images.keys() == self.tables.keys()
+        tables = [path for own in self.tables.values() for path in own]
+        return tables if is_each and len(tables) == len(self.images) else []
 
 
 class _Place(NamedTuple):
@@ -298,6 +312,7 @@ def _look(files: Files, uri: str) -> _Seen:
     data: set[Folder] = set()
     manifests: dict[bool, list[str]] = {}  # by whether they are documents, of which each image may have one
     label_files: dict[str, list[str]] = {suffix: [] for suffix in _LABEL_SUFFIXES}
+    tables: dict[Folder, list[str]] = {}
     may_have_masks = is_of_masks = False
     count = 0
     start = len(with_slash(uri))
@@ -324,12 +339,14 @@ def _look(files: Files, uri: str) -> _Seen:
             is_document = kind in _DOCUMENT_SUFFIXES
             if kind and len(manifests.setdefault(is_document, [])) < _MOST_MANIFESTS:
                 manifests[is_document].append(path)
+            if kind in TABLE_SUFFIXES and len(tables.setdefault(folder, [])) < 2:
+                tables[folder].append(path)
             suffix = path[path.rfind(".") :].lower()
             here[suffix] += 1
             if suffix in label_files and here[suffix] <= _MOST_IN_FOLDER and len(label_files[suffix]) < _MOST_LABELS:
                 label_files[suffix].append(path)
     candidates = sorted(path for paths in manifests.values() for path in paths)
-    return _Seen(images, data, candidates, count, label_files, may_have_masks)
+    return _Seen(images, data, candidates, count, label_files, tables, may_have_masks)
 
 
 def _labels_beside(

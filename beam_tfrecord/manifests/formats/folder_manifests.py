@@ -16,7 +16,7 @@ from beam_tfrecord.manifests.endings import missing_ending, with_ending
 from beam_tfrecord.manifests.formats.several import join_sources
 from beam_tfrecord.manifests.registry import FORMATS, detect_format, has_suffix
 from beam_tfrecord.manifests.siblings import parent
-from beam_tfrecord.manifests.split_names import is_split_folder
+from beam_tfrecord.manifests.split_names import is_split_folder, split_above
 from beam_tfrecord.manifests.text.spelling import find_other
 from beam_tfrecord.manifests.text.uri_text import name_of, scheme_of, with_slash
 from beam_tfrecord.options.config import ManifestConfig
@@ -55,6 +55,22 @@ def find_manifest(
     return dataclasses.replace(source, decisions=(told, *source.decisions))
 
 
+def find_own_tables(
+    files: Files, folder: str, paths: Sequence[str], split: str | None, config: ManifestConfig
+) -> Source | None:
+    """The source of tables that lie one in each folder of images, as GTSRB's ``00000/GT-00000.csv`` do, where each
+    names images of its own folder and tells something of them; None where one does not. paths: of the tables.
+    """
+    parts = []
+    for path in paths:
+        own = path.rpartition("/")[0]
+        source = _try_manifest(files, folder, path, {own}, split, config)
+        if source is None or source.base != parent(source.uri) or not _tells(source):
+            return None
+        parts.append((split_above(path), source))
+    return join_sources(folder, parts, split, "the names of folders")
+
+
 def _tells(source: Source) -> bool:
     """Whether a manifest says anything of its images: of a table, whether a column with it is read."""
     roles = source.details.get("roles")
@@ -69,10 +85,10 @@ def _of_splits(folder: str, found: Mapping[str, Source], split: str | None) -> S
     """The source of a manifest for each split. Raises ManifestError when they are not."""
     by_folder = [_one_split(path.split("/")[:-1]) for path in found]
     if _are_different(by_folder):
-        return join_sources(folder, dict(zip(by_folder, found.values(), strict=True)), split, "the names of folders")
+        return join_sources(folder, list(zip(by_folder, found.values(), strict=True)), split, "the names of folders")
     by_name = [_one_split(re.findall("[a-z]+", name_of(path).lower())) for path in found]
     if _are_different(by_name):
-        return join_sources(folder, dict(zip(by_name, found.values(), strict=True)), split, "the names of the files")
+        return join_sources(folder, list(zip(by_name, found.values(), strict=True)), split, "the names of the files")
     named = zip(by_name if _are_different(by_name) else [""] * len(found), found.values(), strict=True)
     inputs = [f"--input {name}{'=' * bool(name)}{source.uri}" for name, source in named]
     if all(parent(source.uri) == source.base for source in found.values()):

@@ -20,9 +20,8 @@ from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, P
 from beam_tfrecord.manifests.filenames import is_data_name, is_image_name, junk_part
 from beam_tfrecord.manifests.formats.parquet import Cells, items_of_cells, opened_parquet, parquet_cells
 from beam_tfrecord.manifests.picture_cells import BYTES, PATH, arrow_places, holds_pictures, picture_cell
-from beam_tfrecord.manifests.shard_names import SHARD, SPLIT_OF_NAME, split_of_shard
 from beam_tfrecord.manifests.siblings import parent, relative_files
-from beam_tfrecord.manifests.split_names import is_split_folder
+from beam_tfrecord.manifests.split_names import SHARD, SPLIT_OF_NAME, is_split_folder, split_of_shard
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.json_values import decode_json
 from beam_tfrecord.manifests.text.lines import read_text

@@ -24,7 +24,7 @@ from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.filenames import is_image_name
-from beam_tfrecord.manifests.grouping import Groups
+from beam_tfrecord.manifests.gathering import Groups
 from beam_tfrecord.manifests.outlines import ellipse, rectangle, runs_of, turned
 from beam_tfrecord.manifests.picture_labels import (
     PICTURES,

@@ -15,7 +15,7 @@ from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.picture_cells import PATH, leaf, parquet_places, picture_cell
-from beam_tfrecord.manifests.shard_names import SPLIT_OF_NAME, split_of_shard
+from beam_tfrecord.manifests.split_names import SPLIT_OF_NAME, split_of_shard
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.row_fields import rows_of_cells, with_mask_places
 from beam_tfrecord.manifests.text.uri_text import folder_of, name_of

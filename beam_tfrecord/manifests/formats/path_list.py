@@ -25,8 +25,7 @@ from beam_tfrecord.manifests.filenames import IMAGE_SUFFIXES, is_image_name
 from beam_tfrecord.manifests.gathering import gather_by_image
 from beam_tfrecord.manifests.siblings import label_path
 from beam_tfrecord.manifests.text.box_columns import FORMS, XYXY, BoxColumns
-from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES
-from beam_tfrecord.manifests.text.line_pieces import text_pieces
+from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES, text_pieces
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
 from beam_tfrecord.manifests.text.roles import named_columns
 from beam_tfrecord.manifests.text.row_fields import rejected

@@ -1,7 +1,8 @@
-"""A folder that is read by several manifests, one for each split: ``train/_annotations.coco.json``, ``valid/...``.
+"""A folder that is read by several manifests: one for each split (``train/_annotations.coco.json``, ``valid/...``), or
+one for each folder of images (``00000/GT-00000.csv``).
 
 Each is read by its own format. The images of all have their paths below the folder, and where a manifest gives them ids
-(COCO counts anew in each file), the name of its split stands in front: ``train/17``.
+(COCO counts anew in each file), the name of its split, else of its folder, stands in front: ``train/17``.
 """
 
 from __future__ import annotations
@@ -21,23 +22,27 @@ from beam_tfrecord.manifests.registry import FORMATS
 from beam_tfrecord.manifests.text.uri_text import with_slash
 from beam_tfrecord.options.config import ManifestConfig
 
+_SHOWN = 20  # manifests that are named
 
-def join_sources(folder: str, parts: Mapping[str, Source], split: str | None, why: str) -> Source:
+
+def join_sources(folder: str, parts: Sequence[tuple[str, Source]], split: str | None, why: str) -> Source:
     """One source of several manifests.
 
-    folder: holds all of their images. parts: by the split that each is of. split: named by the user for all of them.
-    why: where the names of the splits come from. Raises ManifestError where the manifests state classes that
-    contradict each other.
+    folder: holds all of their images. parts: (split, source) of each; '' for one of no split. split: named by the user
+    for all of them. why: where the names of the splits come from. Raises ManifestError where the manifests state
+    classes that contradict each other.
     """
-    sources = list(parts.values())
+    sources = [source for _, source in parts]
+    splits = list(dict.fromkeys(name for name, _ in parts if name))
     labels, ids = None, None
     if all(source.labels is not None for source in sources):
         labels, ids = stated_labels(sources)
-    own = [replace(source, split=name) for name, source in parts.items()]
-    told = "; ".join(f"{name}: {source.uri.removeprefix(with_slash(folder))}" for name, source in parts.items())
+    own = [replace(source, split=name or None) for name, source in parts]
+    named = [f"{name}{': ' * bool(name)}{source.uri.removeprefix(with_slash(folder))}" for name, source in parts]
+    told = "; ".join(named[:_SHOWN]) + (f"; and {len(named) - _SHOWN:,} more" if len(named) > _SHOWN else "")
     decisions = [Decision("manifests", told, "each names images of the folder")]
-    if split is None:
-        decisions.append(Decision("split", ", ".join(parts), why))
+    if split is None and splits:
+        decisions.append(Decision("split", ", ".join(splits), why))
     return Source(
         folder,
         SeveralFormat.name,
@@ -48,7 +53,7 @@ def join_sources(folder: str, parts: Mapping[str, Source], split: str | None, wh
         {"parts": [to_plain(source) for source in own], **Reads([source.uri for source in sources]).to_details()},
         account=merge_accounts(source.account for source in sources),
         decisions=(*decisions, *dict.fromkeys(decided for source in sources for decided in source.decisions)),
-        surprises=tuple(surprise for source in sources for surprise in source.surprises),
+        surprises=tuple(dict.fromkeys(surprise for source in sources for surprise in source.surprises)),
     )
 
 
@@ -88,8 +93,8 @@ class _Placer:
         if fields.get("image"):
             fields["image"] = self._path(str(fields["image"]))
         if fields.get("id") and not keeps_ids:
-            fields["id"] = f"{self._part.split}/{fields['id']}"
-        if not fields.get("split"):
+            fields["id"] = f"{self._part.split or self._part.base.removeprefix(self._folder)}/{fields['id']}"
+        if self._part.split and not fields.get("split"):
             fields["split"] = self._part.split
         return item._replace(fields=fields)
 

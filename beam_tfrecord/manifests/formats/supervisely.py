@@ -20,9 +20,8 @@ from beam_tfrecord.annotations.cells import shown
 from beam_tfrecord.annotations.polygons import draw_polygons
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.label_files import JsonFilesFormat
-from beam_tfrecord.manifests.outlines import hull, rle_of_patch, runs_of
+from beam_tfrecord.manifests.outlines import hull, ring, rle_of_patch, runs_of
 from beam_tfrecord.manifests.picture_labels import PictureLabels, length_of, size_of
-from beam_tfrecord.manifests.rings import ring
 from beam_tfrecord.manifests.text.members import Members
 
 if TYPE_CHECKING:

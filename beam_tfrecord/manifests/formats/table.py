@@ -19,9 +19,8 @@ from beam_tfrecord.manifests.columns import told_of_table
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.metadata_files import with_metadata_columns
 from beam_tfrecord.manifests.text.box_columns import Samples
-from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES, QuoteScanner
+from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES, QuoteScanner, text_pieces
 from beam_tfrecord.manifests.text.dialect import DELIMITERS, LONGEST_CELL, Dialect, sample_rows, sniff_dialect
-from beam_tfrecord.manifests.text.line_pieces import text_pieces
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles, known_names
 from beam_tfrecord.manifests.text.row_fields import NoRow, rows_of_cells, with_mask_places

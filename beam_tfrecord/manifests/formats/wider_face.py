@@ -17,7 +17,7 @@ from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.filenames import is_image_name
-from beam_tfrecord.manifests.label_lines import numbers_of
+from beam_tfrecord.manifests.label_files import numbers_of
 from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, gather
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text, split_lines
 from beam_tfrecord.options.config import ManifestConfig

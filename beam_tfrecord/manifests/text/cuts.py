@@ -11,6 +11,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
+from beam_tfrecord.manifests.base import Files, Piece, Source
+from beam_tfrecord.manifests.text.compression import readable
+from beam_tfrecord.manifests.text.lines import TextForm
+
 PIECE_BYTES = 16 * 2**20
 BLOCK_BYTES = 4 * 2**20
 _LONGEST_LINE = 64 * 2**20
@@ -87,3 +91,27 @@ def cut_text(
         if not is_open and position - last >= piece_bytes:
             last = position
             yield Cut(position, line)
+
+
+def text_pieces(
+    files: Files,
+    source: Source,
+    form: TextForm,
+    scanner: QuoteScanner | None = None,
+    piece_bytes: int = PIECE_BYTES,
+    block_bytes: int = BLOCK_BYTES,
+) -> Iterator[Piece]:
+    """Pieces of at least ``piece_bytes`` that begin and end between rows; one for a file that cannot be cut.
+
+    scanner: for rows that may go over several lines.
+    """
+    with readable(source.uri):
+        is_large = form.can_be_cut and files.size(source.uri) > piece_bytes
+    if not is_large:
+        yield Piece(source)
+        return
+    with readable(source.uri), files.open(source.uri) as stream:
+        cuts = list(cut_text(stream, scanner, piece_bytes, block_bytes))
+    ends = [cut.start for cut in cuts[1:]] + [-1]
+    for cut, end in zip(cuts, ends, strict=True):
+        yield Piece(source, cut.start, end, cut.line)

@@ -18,9 +18,10 @@ from beam_tfrecord.errors import ConfigError, DatasetError
 from beam_tfrecord.storage import Storage, name_of, parent, public_uri, scheme_of
 from beam_tfrecord.storage.lease import Lease, check_free, hold
 from beam_tfrecord.storage.uris import OBJECT_SCHEMES
-from beam_tfrecord.tools.packing.checked import Measured, check_content
+from beam_tfrecord.tools.packing.checked import check_content, check_measured
 from beam_tfrecord.tools.packing.contents import Content, dataset_contents
 from beam_tfrecord.tools.packing.formats import compressing, compression_for
+from beam_tfrecord.tools.verifying.measured import MeasuredFile
 
 _CURE = "beam-tfrecord verify names all that is wrong with the dataset; nothing was packed"
 
@@ -107,7 +108,7 @@ def _add(archive: tarfile.TarFile, uri: str, content: Content, size: int, storag
     member.size = size
     try:
         with storage.open(uri) as file:
-            measured = Measured(file)
+            measured = MeasuredFile(file)
             if content.is_checked_whole:
                 data = measured.read()
                 check_content(name, data, content)
@@ -125,10 +126,10 @@ def _add(archive: tarfile.TarFile, uri: str, content: Content, size: int, storag
     check_shard(name, measured, content.stated)
 
 
-def check_shard(name: str, measured: Measured, stated: PublishedShard | None) -> None:
+def check_shard(name: str, measured: MeasuredFile, stated: PublishedShard | None) -> None:
     """Raise DatasetError, with what to do, when a shard is not what conversion.json states."""
     try:
-        measured.check(name, stated)
+        check_measured(name, measured, stated)
     except DatasetError as error:
         raise DatasetError(f"{error}; {_CURE}") from None
 

@@ -19,10 +19,11 @@ from beam_tfrecord.manifests import missing
 from beam_tfrecord.options.config import OutputConfig
 from beam_tfrecord.publishing.final_names import publish_moves
 from beam_tfrecord.storage import Storage, public_uri
-from beam_tfrecord.tools.packing.checked import Measured, check_content
+from beam_tfrecord.tools.packing.checked import check_content, check_measured
 from beam_tfrecord.tools.packing.contents import LARGEST_CONVERSION, Content, dataset_contents
 from beam_tfrecord.tools.packing.formats import BROKEN, decompressed
 from beam_tfrecord.tools.packing.members import read_members
+from beam_tfrecord.tools.verifying.measured import MeasuredFile
 
 PIECE = 1 << 20
 _MOST_PADDING = 1 << 20  # bytes of zeros behind the last file of an archive
@@ -168,11 +169,11 @@ def _write(content: Content, data: BinaryIO, uri: str, storage: Storage) -> None
     if content.is_checked_whole:
         storage.write_bytes(uri, _whole(content, data))
         return
-    measured = Measured(data)
+    measured = MeasuredFile(data)
     with storage.open_write(uri) as target:
         while piece := measured.read(PIECE):
             target.write(piece)
-    measured.check(content.name, content.stated)
+    check_measured(content.name, measured, content.stated)
 
 
 def _check_end(plain: BinaryIO) -> None:

@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from beam_tfrecord.annotations.instance_map import InstanceMapKind
-from beam_tfrecord.annotations.mask_file import MaskFile
+from beam_tfrecord.annotations.mask_file import InstanceMapKind, MaskFile, SemanticMaskKind
 from beam_tfrecord.annotations.mask_images import HEAD, is_deep, is_deep_head
-from beam_tfrecord.annotations.semantic_mask import SemanticMaskKind
 from beam_tfrecord.core.elements import Member
 from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import AnnotationError

@@ -12,7 +12,7 @@ import pytest
 from beam_tfrecord.annotations.boxes import BoxesKind
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import AnnotationError, ElementError, ManifestError
-from beam_tfrecord.manifests import grouping
+from beam_tfrecord.manifests import gathering
 from beam_tfrecord.manifests.formats.coco import CocoFormat
 from beam_tfrecord.manifests.text import json_stream
 from beam_tfrecord.options.config import ManifestConfig
@@ -241,7 +241,7 @@ def test_many_annotations_do_not_stay_in_memory(tmp_path: Path, monkeypatch: pyt
             annotation = {"image_id": number, "category_id": 1, "bbox": [0, 0, 1, 1], "segmentation": [polygon]}
             stream.write(json.dumps(annotation) + ",")
         stream.write('{"image_id": 1}], "categories": [{"id": 1, "name": "a"}]}')
-    monkeypatch.setattr(grouping, "IN_MEMORY", 2**18)
+    monkeypatch.setattr(gathering, "IN_MEMORY", 2**18)
     monkeypatch.setattr(json_stream, "CHUNK", 2**14)
     files = LocalFiles()
     config = ManifestConfig(input=(InputSpec("x"),))

@@ -1,4 +1,4 @@
-"""WIDER FACE and SageMaker Ground Truth, as they are published or exported."""
+"""WIDER FACE, SageMaker Ground Truth and Tiny ImageNet, as they are published or exported."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ManifestError
 from beam_tfrecord.manifests.formats.sagemaker import SagemakerFormat
+from beam_tfrecord.manifests.formats.tiny_imagenet import TinyImagenetFormat
 from beam_tfrecord.manifests.formats.wider_face import WiderFaceFormat
 from beam_tfrecord.manifests.picture_labels import ANNOTATIONS, ATTRIBUTES
 from tests.annotation_tools import account_of, read_items, rejects, write
@@ -221,3 +222,43 @@ def test_ground_truth_beside_its_images(tmp_path: Path) -> None:
     assert texts(record, "image/object/class/text") == ["dog", "bone"]
     assert np.allclose(record["image/object/bbox/xmax"], [172 / 500, 191 / 500])
     assert conversion(tmp_path / "out")["inputs"][0]["decisions"][0]["value"] == "sagemaker"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Tiny ImageNet
+
+
+def tiny_imagenet(folder: Path, boxes: str, annotations: str, *images: str) -> str:
+    for image in images:
+        write(folder / image, b"")
+    write(folder / "train/n01/n01_boxes.txt", boxes)
+    write(folder / "val/val_annotations.txt", annotations)
+    write(folder / "wnids.txt", "n02\nn01\n")
+    return str(folder)
+
+
+def test_tiny_imagenet_tells_of_images_that_are_not_there_and_of_lines_that_cannot_be_read(tmp_path: Path) -> None:
+    images = ("train/n01/images/a.JPEG", "train/n01/images/c.JPEG", "val/images/v.JPEG", "val/images/w.JPEG")
+    uri = tiny_imagenet(tmp_path / "t", "a.JPEG\t1\t2\t3\t4\nb.JPEG\t1\t2\t3\t4\n", "v.JPEG\tn02\t1\t2\t3\n", *images)
+    rows, rejects = {}, []
+    for item in read_items(TinyImagenetFormat(), uri)[1]:
+        if isinstance(item, Row):
+            rows[item.fields["image"]] = (
+                item.fields.get("label"),
+                item.fields["split"],
+                len(item.fields.get("boxes", ())),
+            )
+        else:
+            rejects.append(item.finding)
+    assert rows == {
+        "train/n01/images/a.JPEG": ("n01", "train", 1),
+        "train/n01/images/b.JPEG": ("n01", "train", 1),
+        "train/n01/images/c.JPEG": ("n01", "train", 0),
+        "val/images/w.JPEG": (None, "val", 0),
+    }
+    assert [(reject.uri, reject.origin.rpartition("/")[2]) for reject in rejects] == [
+        ("val/images/v.JPEG", "val_annotations.txt:1")
+    ]
+    account = account_of(TinyImagenetFormat(), uri)
+    assert account.found["files"] == 7
+    assert account.uses("images", "with a label file") == 2

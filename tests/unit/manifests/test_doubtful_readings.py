@@ -123,6 +123,9 @@ def test_names_without_the_ending_of_their_image_are_found(tmp_path: Path) -> No
         (("fox;hen", "hen", "owl"), "'fox;hen'"),
         (("['fox']", "['hen']", "['owl']"), "3 labels seem to be several"),
         (("salt, pepper", "fox", "red hen"), ""),
+        (('"salt, pepper"', "pepper", "red hen"), ""),
+        (('"fox, hen"', "fox", "hen"), "'fox, hen'"),
+        (('"fox,hen"', '"hen,owl"', '"owl,fox"'), "3 labels seem to be several"),
     ],
 )
 def test_labels_that_are_hardly_classes_of_their_own_are_told(

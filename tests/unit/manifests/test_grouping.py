@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_tfrecord.manifests import grouping
-from beam_tfrecord.manifests.grouping import Groups
+from beam_tfrecord.manifests import gathering
+from beam_tfrecord.manifests.gathering import Groups
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers())), st.sampled_from([1, 100, 2**20]))
 def test_items_come_back_by_key_in_order_whether_they_spilled_or_not(items: list[tuple[str, int]], limit: int) -> None:
     expected: dict[str, list[int]] = {}
-    whole, grouping.IN_MEMORY = grouping.IN_MEMORY, limit
+    whole, gathering.IN_MEMORY = gathering.IN_MEMORY, limit
     try:
         with Groups() as groups:
             for key, item in items:
@@ -21,7 +21,7 @@ def test_items_come_back_by_key_in_order_whether_they_spilled_or_not(items: list
             assert {key: groups.take(key) for key in groups.left()} == expected
             assert groups.left() == []
     finally:
-        grouping.IN_MEMORY = whole
+        gathering.IN_MEMORY = whole
 
 
 def test_items_can_be_added_after_some_were_taken() -> None:

@@ -19,7 +19,7 @@ from beam_tfrecord.manifests.formats.dota import DotaFormat
 from beam_tfrecord.manifests.formats.folder import FolderFormat
 from beam_tfrecord.manifests.formats.kitti import KittiFormat
 from beam_tfrecord.manifests.formats.visdrone import VisdroneFormat
-from beam_tfrecord.manifests.label_lines import LabelLinesFormat
+from beam_tfrecord.manifests.label_files import LabelLinesFormat
 from beam_tfrecord.manifests.picture_labels import ANNOTATIONS, ATTRIBUTES
 from tests.annotation_tools import account_of, pixels, read_items, reference_mask, rejects, write
 from tests.contracts import ManifestFormatContract, Sample, describe
