@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from beam_tfrecord.annotations.cells import is_blank, is_number, real_number, shown
 from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.text.members import Members
@@ -104,6 +105,21 @@ class PictureLabels:
         if size is not None:
             self.further["size"] = size
 
+    def state_size(self, where: str, width: Any, height: Any) -> None:
+        """Note the size that a document states, and what can be no size."""
+        size, note = stated_size(where, width, height)
+        self.size(size)
+        if note:
+            self.notes.append(("size_mismatch", note))
+
+    def state_shape(self, where: str, shape: Any) -> None:
+        """The same of a list of height and width, and perhaps channels."""
+        if isinstance(shape, list) and len(shape) >= 2:
+            self.state_size(where, shape[1], shape[0])
+        elif shape is not None:
+            told = f"{where} is {shown(shape)}, no height and width; the image is taken as it is"
+            self.notes.append(("size_mismatch", told))
+
     def fields(self) -> dict[str, Any]:
         """Canonical fields."""
         fields = dict(self.further)
@@ -186,11 +202,21 @@ def size_of(members: Members, width: str, height: str) -> tuple[int, int] | None
     return (found[0], found[1]) if found[0] and found[1] and min(found[0], found[1]) > 0 else None
 
 
-def size_of_shape(shape: Any) -> tuple[int, int] | None:
-    """(width, height) of a list of height and width, and perhaps channels; None for what is no such list."""
-    sides = shape[:2] if isinstance(shape, list) else []
-    is_size = len(sides) == 2 and all(isinstance(side, int) and side > 0 for side in sides)
-    return (sides[1], sides[0]) if is_size else None
+def stated_size(where: str, width: Any, height: Any) -> tuple[tuple[int, int] | None, str]:
+    """((width, height), what is to be told) of what stands where a size is stated.
+
+    There is none, and nothing to tell, where a side is absent or 0, as tools write that do not know it.
+    """
+    sides = []
+    for cell in (width, height):
+        if is_blank(cell):
+            return None, ""
+        sides.append(real_number(cell) if is_number(cell) and not isinstance(cell, bool) else -1.0)
+    if 0 in sides:
+        return None, ""
+    if all(side > 0 and side.is_integer() for side in sides):
+        return (int(sides[0]), int(sides[1])), ""
+    return None, f"{where} states the size {shown(width)} x {shown(height)}; the image is taken as it is"
 
 
 def true_flags(flags: Mapping[str, Any]) -> list[str]:

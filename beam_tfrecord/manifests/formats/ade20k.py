@@ -16,7 +16,7 @@ from typing import Any
 
 from beam_tfrecord.manifests.label_files import JsonFilesFormat
 from beam_tfrecord.manifests.outlines import outline
-from beam_tfrecord.manifests.picture_labels import PictureLabels, bad, size_of_shape
+from beam_tfrecord.manifests.picture_labels import PictureLabels, bad
 from beam_tfrecord.manifests.split_names import split_above
 from beam_tfrecord.manifests.text.members import Members
 
@@ -42,7 +42,7 @@ class Ade20kFormat(JsonFilesFormat):
         labels.found = len(objects)
         members = Members({**annotation, "object": objects}, "annotation")
         _add(members, name, labels)
-        labels.size(size_of_shape(annotation.get("imsize")))
+        labels.state_shape(members.path("imsize"), annotation.get("imsize"))
         labels.stated = members.text("filename")
 
     def split_of(self, path: str) -> str:

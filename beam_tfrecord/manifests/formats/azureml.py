@@ -26,7 +26,6 @@ from beam_tfrecord.options.config import ManifestConfig
 _URL = re.compile(r'^\s*\{.*"image_url"\s*:\s*"', re.DOTALL)
 _LABEL = re.compile(r'"(?:topX|polygon|image_details)"\s*:|"image_url"\s*:\s*"(?:azureml|AmlDatastore)://')
 _SIDES = ("topX", "topY", "bottomX", "bottomY")
-_SIZE = re.compile(r"(\d+)(?:px)?")
 
 
 class AzureMLFormat(DocumentFormat):
@@ -50,7 +49,9 @@ def _read(members: Members, where: str, labels: PictureLabels) -> None:
     given = members.raw("label")
     labels.found = len(given) if isinstance(given, list) else int(given is not None)
     _add(given, where, labels)
-    labels.size(_size_of(members.object("image_details")))
+    details = members.object("image_details")
+    if details is not None:  # numbers, or 499px
+        labels.state_size(details.where, *(details.name(key).removesuffix("px") for key in ("width", "height")))
 
 
 def _add(given: Any, where: str, labels: PictureLabels) -> None:
@@ -77,12 +78,3 @@ def _add(given: Any, where: str, labels: PictureLabels) -> None:
         if "bbox" not in box and "polygons" not in box:
             raise bad(one.where, f"has neither {', '.join(_SIDES)} nor a polygon")
         labels.store(box)
-
-
-def _size_of(details: Members | None) -> tuple[int, int] | None:
-    """(width, height), spelled as numbers or as ``499px``; None where they are not stated."""
-    if details is None:
-        return None
-    found = [_SIZE.fullmatch(details.name(key)) for key in ("width", "height")]
-    sides = [int(side[1]) for side in found if side is not None]
-    return (sides[0], sides[1]) if len(sides) == 2 and min(sides) > 0 else None

@@ -100,12 +100,8 @@ def _read_image(element: Element, labels: PictureLabels) -> None:
     subset = element.attributes.get("subset", "").strip()
     if subset and subset.lower() != "default":  # CVAT's name for no subset
         labels.further["split"] = subset.lower()
-    sides = [element.attributes.get(side, "") for side in ("width", "height")]
-    size: tuple[int, int] | None = None
-    if all(side.strip().isdecimal() and int(side) > 0 for side in sides):
-        size = int(sides[0]), int(sides[1])
-    labels.size(size)
-    _read(element.children, element.attributes.get("name", ""), size, labels)
+    labels.state_size(f"line {element.line}: <image>", *(element.attributes.get(side) for side in ("width", "height")))
+    _read(element.children, element.attributes.get("name", ""), labels.further.get("size"), labels)
 
 
 def _read(shapes: Sequence[Element], name: str, size: tuple[int, int] | None, labels: PictureLabels) -> None:

@@ -22,7 +22,7 @@ from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.box_cells import attributes_of
 from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.outlines import ellipse, rectangle, turned
-from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, gather, length_of, size_of_shape
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, gather, length_of
 from beam_tfrecord.manifests.siblings import parent, without_suffix
 from beam_tfrecord.manifests.split_names import is_split_folder
 from beam_tfrecord.manifests.text.compression import open_unpacked
@@ -117,7 +117,7 @@ def _read(item: JsonItem, where: str, source: Source, labels: PictureLabels) -> 
         labels.further["captions"] = captions
     if source.details["split"]:
         labels.further["split"] = source.details["split"]
-    labels.size(size_of_shape(image.raw("size")))
+    labels.state_shape(image.path("size"), image.raw("size"))
 
 
 def _add_all(annotations: Sequence[Members], source: Source, labels: PictureLabels) -> list[str]:
@@ -204,5 +204,7 @@ def _outline(part: Members, kind: str) -> list[float]:
 def _keypoints(part: Members) -> list[Any]:
     numbers, given = _numbers(part), part.raw("visibility")
     count = len(numbers) // 2
-    seen = given if isinstance(given, list) and len(given) == count else [2] * count
+    seen = [2] * count if given is None else given
+    if not isinstance(seen, list) or len(seen) != count:
+        raise bad(part.path("visibility"), f"is {shown(given)}, not one number for each of {count} points")
     return [value for place in range(count) for value in (*numbers[2 * place : 2 * place + 2], seen[place])]

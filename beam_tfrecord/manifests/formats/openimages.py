@@ -70,7 +70,7 @@ class OpenImagesFormat(ManifestFormat):
             "kind": kind,
             "header": tuple(header),
             "text": sample.form.to_details(),
-            "names": _class_names(files, parent(uri), config.encoding),
+            "names": {},
         }
         told = AccountBuilder()
         told.find(COLUMNS, len(header))
@@ -83,6 +83,10 @@ class OpenImagesFormat(ManifestFormat):
             else:
                 told.name(COLUMNS, "not used", name)
         decided = [Decision("lines", kind, "the columns")]
+        descriptions = _descriptions(files, parent(uri))
+        if descriptions:
+            details["names"] = _class_names(files, descriptions, config.encoding)
+            decided.append(Decision("names of the classes", descriptions, "it is called so, and lies beside the file"))
         if kind == LABELS:
             decided.append(Decision("labels", "those with a Confidence above 0", "0 says that the class is not there"))
         return Source(uri, self.name, split, base, details=details, account=told.account(), decisions=tuple(decided))
@@ -196,13 +200,20 @@ def _mask(files: Files, source: Source, name: str, masks: NamedImages) -> dict[s
     return {"size": [height, width], "counts": runs_of(values.astype(bool))}
 
 
-def _class_names(files: Files, folder: str, encoding: str) -> dict[str, str]:
-    """Names by code, from the file of descriptions for boxes, else from any other; empty when there is none."""
+def _descriptions(files: Files, folder: str) -> str:
+    """The file of descriptions for boxes, else any other; '' when there is none."""
     found = [name for name in files.list_folder(folder) if _DESCRIPTIONS in name and name.endswith(".csv")]
     chosen = min(found, key=lambda name: ("boxable" not in name, name), default=None)
-    if chosen is None:
-        return {}
-    uri = files.join(folder, chosen)
-    lines = TextLines(files, uri, look_at_text(files, uri, encoding).form)
-    pairs = [cells for _, cells in csv_rows(lines) if not isinstance(cells, str) and len(cells) == 2]
-    return {code.strip(): name.strip() for code, name in pairs if code.strip() != "LabelName"}
+    return files.join(folder, chosen) if chosen is not None else ""
+
+
+def _class_names(files: Files, uri: str, encoding: str) -> dict[str, str]:
+    """Names by code. Raises ManifestError for a line that is no code and name."""
+    names = {}
+    for line, cells in csv_rows(TextLines(files, uri, look_at_text(files, uri, encoding).form)):
+        if isinstance(cells, str) or len(cells) != 2:
+            told = cells if isinstance(cells, str) else f"the line has {len(cells)} cells"
+            raise ManifestError(f"{uri}:{line} is no code and name of a class: {told}")
+        names[cells[0].strip()] = cells[1].strip()
+    names.pop("LabelName", None)
+    return names

@@ -14,6 +14,7 @@ from typing import Any
 from beam_tfrecord.core.account import KEYS, Account, AccountBuilder
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.outlines import rectangle, turned
+from beam_tfrecord.manifests.picture_labels import stated_size
 from beam_tfrecord.manifests.text.xml_tree import Element, XmlEncodingError, parse_xml
 from beam_tfrecord.options.values import AUTO_ENCODING
 
@@ -96,21 +97,15 @@ def _fields(root: Element, name: str) -> dict[str, Any]:
         "stated_image": root.text_of("filename") or "",
         "boxes": [_box(element, name) for element in root.all("object") if not _is_deleted(element)],
     }
-    size = _size(root.only("size"))
-    if size is not None:
-        fields["size"] = size
+    element = root.only("size")
+    if element is not None:
+        sides = (element.text_of(side) for side in ("width", "height"))
+        size, note = stated_size(f"{name}:{element.line}", *sides)
+        if size is not None:
+            fields["size"] = size
+        if note:
+            fields["notes"] = [("size_mismatch", note)]
     return fields
-
-
-def _size(element: Element | None) -> tuple[int, int] | None:
-    """(width, height); None when they are absent, no numbers, or 0, as tools write that do not know them."""
-    if element is None:
-        return None
-    try:
-        width, height = (int(float(element.text_of(side) or "")) for side in ("width", "height"))
-    except (ValueError, OverflowError):
-        return None
-    return (width, height) if width > 0 and height > 0 else None
 
 
 def _box(element: Element, name: str) -> dict[str, Any]:

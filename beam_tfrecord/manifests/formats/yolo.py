@@ -136,8 +136,13 @@ class YoloFormat(ManifestFormat):
                 if found:
                     decided.append(Decision("split", ", ".join(found), "the names of the folders of the images"))
             folder = uri if files.is_folder(uri) else parent(uri)
-            doubts = tuple(_other_names(files, folder, data, config.encoding))
-            return replace(source, account=_found(files, source, pictures), decisions=tuple(decided), surprises=doubts)
+            doubts = [*data.doubts, *_other_names(files, folder, data, config.encoding)]
+            return replace(
+                source,
+                account=_found(files, source, pictures),
+                decisions=tuple(decided),
+                surprises=tuple(("doubtful_reading", told) for told in doubts),
+            )
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
         with readable(source.uri):
@@ -274,7 +279,7 @@ def _names_file(files: Files, folder: str, encoding: str) -> str:
     return found[0]
 
 
-def _other_names(files: Files, folder: str, data: YoloData, encoding: str) -> Iterator[tuple[str, str]]:
+def _other_names(files: Files, folder: str, data: YoloData, encoding: str) -> Iterator[str]:
     """What is doubtful about the names of the classes: further files of the folder that name others."""
     for name in files.list_folder(folder) if files.is_folder(folder) else ():
         uri = files.join(folder, name)
@@ -292,9 +297,8 @@ def _other_names(files: Files, folder: str, data: YoloData, encoding: str) -> It
         if theirs and theirs != data.names:
             number = next(n for n in sorted({*data.names, *theirs}) if data.names.get(n) != theirs.get(n))
             yield (
-                "doubtful_reading",
                 f"{uri} names other classes than {data.manifests[0]}, which counts: class {number} is "
-                f"{_called(theirs, number)} there, and {_called(data.names, number)} here; take the wrong one out",
+                f"{_called(theirs, number)} there, and {_called(data.names, number)} here; take the wrong one out"
             )
 
 

@@ -26,7 +26,8 @@ class YoloData:
 
     root: folder that relative paths start from. names: by class id. parts: (split, folder or list of images).
     points, values: number of keypoints of each object, and of values of each (2: x, y; 3: visibility too). has_rule:
-    the label files lie where YOLO tools look for them, nowhere else. manifests: the files that said all this.
+    the label files lie where YOLO tools look for them, nowhere else. manifests: the files that said all this. doubts:
+    what a person should know of them.
     """
 
     root: str
@@ -37,6 +38,7 @@ class YoloData:
     point_names: tuple[str, ...] = ()
     has_rule: bool = True
     manifests: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 def find_yaml(files: Files, folder: str, encoding: str = AUTO_ENCODING) -> str:
@@ -81,7 +83,7 @@ def read_yaml(
     value = _load(files, uri, encoding)
     names = parse_names(value.get("names"), uri)
     count = value.get("nc", "")
-    if isinstance(count, str) and count.isdecimal() and int(count) != len(names):
+    if count not in _NOTHING and count != str(len(names)):
         raise ManifestError(f"{uri}: nc is {count}, but there are {len(names)} names: correct one of them")
     if root is None:
         root = _root(files, uri, value.get("path"))
@@ -98,7 +100,12 @@ def read_yaml(
     if need_parts and not parts:
         raise ManifestError(f"{uri} names no images: it has neither train nor val nor test")
     points, values = _keypoint_shape(value.get("kpt_shape"), uri)
-    return YoloData(root, names, tuple(parts), points, values, _point_names(value.get("kpt_names"), points))
+    stated = value.get("kpt_names")
+    point_names = _point_names(stated, points)
+    doubts: tuple[str, ...] = ()
+    if points and stated and not point_names:
+        doubts = (f"{uri}: kpt_names does not have {points} names, as kpt_shape says: the keypoints are without names",)
+    return YoloData(root, names, tuple(parts), points, values, point_names, doubts=doubts)
 
 
 def _root(files: Files, uri: str, path: Any) -> str:

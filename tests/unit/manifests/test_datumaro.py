@@ -113,6 +113,8 @@ def test_a_mask_is_where_datumaro_has_it(tmp_path: Path) -> None:
         {"type": "ellipse", "label_id": 0, "points": [1, 2, 3, "x"]},
         {"type": "points", "label_id": 0, "points": None},
         {"type": "label", "label_id": None},
+        {"type": "points", "label_id": 0, "points": [1, 2, 3, 4], "visibility": [2]},
+        {"type": "points", "label_id": 0, "points": [1, 2, 3, 4], "visibility": "22"},
         {"type": 3},
     ],
 )
@@ -121,6 +123,16 @@ def test_what_cannot_be_right_is_a_reject(tmp_path: Path, one: Any) -> None:
     ((code, message),) = rejects(read_items(DatumaroFormat(), path)[1])
     assert code in ("bad_annotation", "unknown_category", "bad_row")
     assert "items[0]" in message
+
+
+@pytest.mark.parametrize(("size", "told"), [([60.5, 80], "80 x 60.5"), ([-60, 80], "80 x -60"), ("60", "'60'")])
+def test_a_size_that_can_be_none_is_told(tmp_path: Path, size: Any, told: str) -> None:
+    one = picture("a.jpg", box(1, 2, 3, 4))
+    path = write(tmp_path / "annotations/x.json", document({**one, "image": {"path": "a.jpg", "size": size}}))
+    (row,) = read_items(DatumaroFormat(), path)[1]
+    assert "size" not in row.fields
+    ((code, message),) = row.fields["notes"]
+    assert (code, told in message, "items[0].image.size" in message) == ("size_mismatch", True, True)
 
 
 @pytest.mark.parametrize("text", ['{"categories": [], "images": []}', '{"items": []}', "[]"])

@@ -52,6 +52,22 @@ def test_boxes_of_one_image_are_one_row_with_names_and_attributes(tmp_path: Path
     assert parse(BoxesKind(), items[1].fields).objects[0].name == "Cat, big"
 
 
+def test_the_file_that_names_the_classes_is_told(tmp_path: Path) -> None:
+    for name in ("oidv7-class-descriptions-boxable.csv", "oidv7-class-descriptions.csv"):
+        write(tmp_path / name, "/m/01,Tortoise\n")
+    source, _ = read_items(FORMAT, write(tmp_path / "boxes.csv", "\n".join(LINES)))
+    assert ("names of the classes", f"{tmp_path}/oidv7-class-descriptions-boxable.csv") in [
+        decision[:2] for decision in source.decisions
+    ]
+
+
+@pytest.mark.parametrize("line", ["/m/02", "/m/02,Cat,big"])
+def test_a_line_that_is_no_code_and_name_is_no_class_without_a_name(tmp_path: Path, line: str) -> None:
+    write(tmp_path / "class-descriptions.csv", f"/m/01,Tortoise\n{line}\n")
+    with pytest.raises(ManifestError, match=r"class-descriptions.csv:2 is no code and name"):
+        read_items(FORMAT, write(tmp_path / "boxes.csv", "\n".join(LINES)))
+
+
 def test_older_files_with_fewer_columns_are_read(tmp_path: Path) -> None:
     text = "ImageID,LabelName,XMin,XMax,YMin,YMax\r\n0001,/m/01,0,1,0,1\r\n"
     _, items = read_items(FORMAT, write(tmp_path / "boxes.csv", text))

@@ -73,6 +73,13 @@ def test_no_objects_are_an_empty_list(tmp_path: Path) -> None:
     assert read_items(FORMAT, tmp_path)[1][0].fields["boxes"] == []
 
 
+@pytest.mark.parametrize("size", ["<width>x</width><height>3</height>", "<width>-9</width><height>3</height>"])
+def test_a_size_that_can_be_none_is_told(tmp_path: Path, size: str) -> None:
+    write(tmp_path / "Annotations/a.xml", annotation("a.jpg", size=size))
+    ((code, message),) = read_items(FORMAT, tmp_path)[1][0].fields["notes"]
+    assert (code, message.startswith("a.xml:")) == ("size_mismatch", True)
+
+
 @pytest.mark.parametrize("size", ["", "<width>0</width><height>0</height>", "<width>x</width><height>3</height>"])
 def test_a_size_that_says_nothing_is_none(tmp_path: Path, size: str) -> None:
     write(tmp_path / "Annotations/a.xml", annotation("a.jpg", size=size))

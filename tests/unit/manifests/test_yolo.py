@@ -78,6 +78,19 @@ def test_poses_have_keypoints(tmp_path: Path, shape: str, line: str, points: Any
     assert item.keypoints.names == (("a", "b") if len(points) == 2 else ())
 
 
+def test_names_of_keypoints_that_do_not_fit_their_number_are_told(tmp_path: Path) -> None:
+    told = YAML + "kpt_shape: [3, 2]\nkpt_names:\n  0: [a, b]\n"
+    dataset(tmp_path, told, train_0="0 0.5 0.5 0.2 0.4 0.4 0.3 0 0 -1 0.5")
+    ((code, message),) = read_items(FORMAT, tmp_path)[0].surprises
+    assert (code, "kpt_names" in message) == ("doubtful_reading", True)
+
+
+def test_a_number_of_classes_that_is_none_is_told(tmp_path: Path) -> None:
+    dataset(tmp_path, YAML + "nc: two\n", train_0="")
+    with pytest.raises(ManifestError, match="nc is two"):
+        read_items(FORMAT, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("line", "code", "told"),
     [
