@@ -10,13 +10,13 @@ from itertools import islice
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.core.elements import Row
 from beam_tfrecord.manifests.base import Files, Piece, Source
-from beam_tfrecord.manifests.filenames import is_image_name
+from beam_tfrecord.manifests.filenames import USUAL_ENDINGS, is_image_name
 from beam_tfrecord.manifests.registry import FORMATS
 from beam_tfrecord.manifests.text.uri_text import scheme_of
 from beam_tfrecord.options.config import ManifestConfig
 
 ENDING = "ending"  # among the details of a source: what the names of its images lack
-_ENDINGS = (".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG", ".tif", ".tiff", ".bmp", ".webp", ".ppm", ".gif", ".dcm")
+_ENDINGS = (*USUAL_ENDINGS, *map(str.upper, USUAL_ENDINGS))
 _ROWS_TRIED = 5
 _TABLES = frozenset({"csv", "tsv", "jsonl", "parquet", "list"})
 

@@ -10,6 +10,8 @@ IMAGE_SUFFIXES = (
     *(".avif", ".heic", ".heif", ".jp2", ".j2k", ".jpf", ".jpx", ".jxl", ".ppm", ".pgm", ".pbm", ".pnm", ".tga"),
     *(".ico", ".mpo", ".psd", ".svg", ".dcm", ".exr", ".hdr"),
 )
+# Endings that the names of images may lack.
+USUAL_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif", ".ppm", ".dcm")
 _COMMON_SUFFIXES = (".jpg", ".JPG", ".jpeg", ".JPEG", ".png", ".PNG")  # asked for before the slow question
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".txz")
 TABLE_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")

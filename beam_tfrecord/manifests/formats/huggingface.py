@@ -104,7 +104,7 @@ class HuggingFaceFormat(ManifestFormat):
         """A piece is a shard, unless rows of several must be seen together."""
         roles = TypedTable.from_details(source.details).roles
         count = len(source.details["shards"])
-        if roles.has_boxes or roles.sequence is not None:
+        if roles.is_whole:
             yield Piece(source)
             return
         for number in range(count):

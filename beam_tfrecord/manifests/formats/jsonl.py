@@ -21,7 +21,7 @@ from beam_tfrecord.manifests.text.inline_images import JSON_PICTURE, InlineImage
 from beam_tfrecord.manifests.text.json_values import decode_json
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles
-from beam_tfrecord.manifests.text.row_fields import rows_of_cells, with_mask_places
+from beam_tfrecord.manifests.text.row_fields import rows_of_cells
 from beam_tfrecord.manifests.text.uri_text import folder_of, name_of
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -70,7 +70,7 @@ class JsonlFormat(ManifestFormat):
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
         roles = Roles.from_details(source.details["roles"])
-        if roles.has_boxes or roles.sequence is not None:
+        if roles.is_whole:
             yield Piece(source)
             return
         form = TextForm(**source.details["text"])
@@ -79,8 +79,8 @@ class JsonlFormat(ManifestFormat):
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         roles = Roles.from_details(piece.source.details["roles"])
         late = LateColumns(piece.source.details["header"], roles)
-        items = rows_of_cells(late.watch(json_objects(files, piece, roles.image)), roles)
-        yield from with_mask_places(items, files, piece.source.base) if roles.mask is not None else items
+        objects = late.watch(json_objects(files, piece, roles.image))
+        yield from rows_of_cells(objects, roles, files, piece.source.base)
         yield late.account()
 
 

@@ -12,7 +12,7 @@ from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.columns import told_of_table
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles
-from beam_tfrecord.manifests.text.row_fields import rows_of_cells, with_mask_places
+from beam_tfrecord.manifests.text.row_fields import rows_of_cells
 from beam_tfrecord.options.config import ManifestConfig
 
 PIECE_ROWS = 10_000
@@ -63,7 +63,7 @@ class MemoryFormat(ManifestFormat):
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
         roles = Roles.from_details(source.details["roles"])
-        step = len(source.rows) if roles.has_boxes or roles.sequence is not None else PIECE_ROWS
+        step = len(source.rows) if roles.is_whole else PIECE_ROWS
         for start in range(0, len(source.rows), max(step, 1)):
             part = dataclasses.replace(source, rows=source.rows[start : start + step])
             yield Piece(part, first_line=start + 1)
@@ -74,5 +74,4 @@ class MemoryFormat(ManifestFormat):
         cells = (
             (f"{source.uri}:{number}", dict(cells)) for number, cells in enumerate(source.rows, start=piece.first_line)
         )
-        items = rows_of_cells(cells, roles)
-        yield from with_mask_places(items, files, source.base) if roles.mask is not None else items
+        yield from rows_of_cells(cells, roles, files, source.base)

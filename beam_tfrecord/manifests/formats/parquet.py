@@ -17,7 +17,7 @@ from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Sou
 from beam_tfrecord.manifests.picture_cells import PATH, leaf, parquet_places, picture_cell
 from beam_tfrecord.manifests.split_names import SPLIT_OF_NAME, split_of_shard
 from beam_tfrecord.manifests.text.compression import readable
-from beam_tfrecord.manifests.text.row_fields import rows_of_cells, with_mask_places
+from beam_tfrecord.manifests.text.row_fields import rows_of_cells
 from beam_tfrecord.manifests.text.uri_text import folder_of, name_of
 from beam_tfrecord.manifests.typed_tables import TypedTable, table_of, with_class_names
 from beam_tfrecord.options.config import ManifestConfig
@@ -61,7 +61,7 @@ class ParquetFormat(ManifestFormat):
         roles = TypedTable.from_details(source.details).roles
         with opened_parquet(files, source.uri) as (_, table):
             sizes = [table.metadata.row_group(number).num_rows for number in range(table.metadata.num_row_groups)]
-        if not sizes or roles.has_boxes or roles.sequence is not None:
+        if not sizes or roles.is_whole:
             yield Piece(source)
             return
         start = rows = 0
@@ -84,8 +84,8 @@ class ParquetFormat(ManifestFormat):
 
 def items_of_cells(cells: Cells, typed: TypedTable, files: Files, source: Source) -> Iterator[Item]:
     """The rows of the cells of a typed table."""
-    items = rows_of_cells(with_class_names(cells, typed.features, typed.roles.image), typed.roles)
-    yield from with_mask_places(items, files, source.base) if typed.roles.mask is not None else items
+    named = with_class_names(cells, typed.features, typed.roles.image)
+    return rows_of_cells(named, typed.roles, files, source.base)
 
 
 def parquet_cells(

@@ -23,7 +23,7 @@ from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES, QuoteSca
 from beam_tfrecord.manifests.text.dialect import DELIMITERS, LONGEST_CELL, Dialect, sample_rows, sniff_dialect
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles, known_names
-from beam_tfrecord.manifests.text.row_fields import NoRow, rows_of_cells, with_mask_places
+from beam_tfrecord.manifests.text.row_fields import NoRow, rows_of_cells
 from beam_tfrecord.manifests.text.swallowed import line_among, line_within, swallowed
 from beam_tfrecord.manifests.text.uri_text import folder_of
 from beam_tfrecord.options.config import ManifestConfig
@@ -82,7 +82,7 @@ class CsvFormat(ManifestFormat):
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
         form, dialect, roles = _layout(source)
-        if roles.has_boxes or roles.sequence is not None:  # what several rows make together must stay together
+        if roles.is_whole:
             yield Piece(source)
             return
         scanner = QuoteScanner(dialect.delimiter, dialect.skip_spaces)
@@ -94,8 +94,7 @@ class CsvFormat(ManifestFormat):
         lines = TextLines(files, source.uri, form, piece.start, piece.end)
         table = _table(lines, piece, dialect, None if roles.image is None else dialect.header.index(roles.image))
         names = dialect.header if roles.has_boxes else roles.needed()
-        items = rows_of_cells(_by_name(table, names, dialect.header), roles)
-        yield from with_mask_places(items, files, source.base) if roles.mask is not None else items
+        yield from rows_of_cells(_by_name(table, names, dialect.header), roles, files, source.base)
 
 
 class TsvFormat(CsvFormat):

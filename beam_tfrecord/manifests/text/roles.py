@@ -86,6 +86,11 @@ class Roles:
         """Whether rows are boxes, or have lists of them."""
         return self.boxes is not None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether a table must be read in one piece: what several rows make together must stay together."""
+        return self.has_boxes or self.sequence is not None
+
     def needed(self) -> tuple[str, ...]:
         """The columns that play a part, each once."""
         named = [*(getattr(self, part) for part in PARTS), self.captions, *self.classes]

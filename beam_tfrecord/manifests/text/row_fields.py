@@ -47,22 +47,28 @@ def row_of(origin: str, cells: Mapping[str, Any], roles: Roles) -> Row | Rejecte
         return replace(reject, sequence=text_of(cells.get(column)) or None) if column else reject
 
 
-def rows_of_cells(table: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Roles) -> Iterator[Item]:
+def rows_of_cells(
+    table: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Roles, files: Files, base: str
+) -> Iterator[Item]:
     """The rows of a table: one for each line, or, where each line is one box, one for each image.
 
-    table: (origin, cells by column) of each line; for a line that is none, a text that says why.
+    table: (origin, cells by column) of each line; for a line that is none, a text that says why. base: the folder that
+    relative paths start from.
     """
     if roles.has_boxes:
         from beam_tfrecord.manifests.box_table import group_boxes
 
-        yield from group_boxes(table, roles)
-        return
-    for origin, cells in table:
-        yield rejected(origin, "bad_row", cells) if isinstance(cells, str) else row_of(origin, cells, roles)
+        items = group_boxes(table, roles)
+    else:
+        items = (
+            rejected(origin, "bad_row", cells) if isinstance(cells, str) else row_of(origin, cells, roles)
+            for origin, cells in table
+        )
+    return _with_mask_places(items, files, base) if roles.mask is not None else items
 
 
-def with_mask_places(items: Iterator[Item], files: Files, base: str) -> Iterator[Item]:
-    """The same items, paths of masks joined to the folder that relative paths start from."""
+def _with_mask_places(items: Iterator[Item], files: Files, base: str) -> Iterator[Item]:
+    """The same items, paths of masks joined to the folder."""
     for item in items:
         if isinstance(item, Row) and item.fields.get("mask"):
             try:

@@ -17,12 +17,11 @@ from urllib.parse import unquote
 
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ImageError, RowError
-from beam_tfrecord.manifests.filenames import is_image_name
+from beam_tfrecord.manifests.filenames import USUAL_ENDINGS, is_image_name
 from beam_tfrecord.manifests.text.uri_text import WEB_SCHEMES, scheme_of
 
 BLANKS, SEPARATORS, UNICODE = "without blanks at the ends", "with / for \\", "in another form of Unicode"
 PERCENT, CASE, ENDING = "without percent-encoding", "in another case of letters", "with the ending of an image"
-_ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif")
 _ROOT = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/]*/|/*")
 _BLANKS_BESIDE_SLASH = re.compile(r"\s*/\s*")
 
@@ -117,7 +116,7 @@ def find_other(uri: str, is_file: Callable[[str], bool], *, is_image: bool = Fal
         there = [Spelled(case, how) for case, how in cases.items() if is_file(case)]
         for change in (str.lower, str.upper) if not is_image_name(uri) else ():
             if not there:
-                ended = {name + change(end): _with(how, ENDING) for name, how in named.items() for end in _ENDINGS}
+                ended = {name + change(end): _with(how, ENDING) for name, how in named.items() for end in USUAL_ENDINGS}
                 there = [Spelled(other, how) for other, how in ended.items() if is_file(other)]
     if len(there) > 1:
         raise ImageError("missing_file", _several(uri, sorted(found.uri for found in there)))

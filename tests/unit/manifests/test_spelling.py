@@ -60,6 +60,13 @@ def test_names_that_are_percent_encoded_or_in_another_case_are_found(stated: str
     assert find_other(stated, {stated.swapcase()[:-1]}.__contains__, is_image=True) is None
 
 
+@pytest.mark.parametrize("ending", [".ppm", ".dcm", ".TIF", ".jpg"])
+def test_a_name_that_lacks_its_ending_is_found_whatever_kind_of_image_it_is(ending: str) -> None:
+    found = find_other("/in/a", {f"/in/a{ending}"}.__contains__, is_image=True)
+    assert found is not None
+    assert found.uri == f"/in/a{ending}"
+
+
 def test_files_in_two_cases_are_both_named() -> None:
     with pytest.raises(ImageError, match=r"A\.JPG.*a\.JPG"):
         find_other("/in/a.jpg", {"/in/A.JPG", "/in/a.JPG"}.__contains__, is_image=True)
