@@ -37,7 +37,7 @@ from beam_tfrecord.publishing.gathering import add_gathered, gathered_of
 from beam_tfrecord.publishing.leaks import find_copies
 from beam_tfrecord.publishing.publish import publish_dataset
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.storage.faults import MissingFileError
+from beam_tfrecord.storage.faults import ChangedFileError, MissingFileError
 from beam_tfrecord.storage.objects import ObjectInfo, ObjectStore, Page
 from benchmarks.scale_rows import blocks_of, image_of, job_of, peak_memory
 
@@ -87,6 +87,13 @@ class CountingStore(ObjectStore):
     def _put(self, bucket: str, name: str, stream: BinaryIO, size: int) -> None:
         self._count("put")
         self.objects[f"gs://{bucket}/{name}"] = stream.read()
+
+    def _put_if(self, bucket: str, name: str, data: bytes, version: str | None) -> None:
+        uri = f"gs://{bucket}/{name}"
+        if (uri in self.objects) != (version is not None):
+            raise ChangedFileError(f"{uri} has another version")
+        self._count("put")
+        self.objects[uri] = data
 
     def _copy(self, source: tuple[str, str], target: tuple[str, str]) -> None:
         self._count("copy")

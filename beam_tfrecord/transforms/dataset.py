@@ -22,6 +22,7 @@ from beam_tfrecord.transforms.gathering import GatherShards
 from beam_tfrecord.transforms.planning import PlaceEntries, PlanDataset
 from beam_tfrecord.transforms.reading import ReadBlocks
 from beam_tfrecord.transforms.shards import WriteShards
+from beam_tfrecord.transforms.straddling import FindStraddling
 
 
 class _Publish(beam.DoFn):
@@ -69,10 +70,11 @@ class ConvertDataset(beam.PTransform):
             return root | "ConvertWithBeamSink" >> ConvertWithBeamSink(job, storage)
         blocks = root | "ReadManifests" >> ReadBlocks(job.config, job.sources, storage, job.choice)
         plan = blocks | "PlanDataset" >> PlanDataset(job.config, job.sources, job.fixed_labels, storage, job.choice)
+        straddling = blocks | "FindStraddling" >> FindStraddling(job.config, plan)
         return (
             blocks
             | "PlaceEntries" >> PlaceEntries(job.config, plan)
-            | "WriteShards" >> WriteShards(job.config, plan, storage, owner_of(job.lease))
+            | "WriteShards" >> WriteShards(job.config, plan, straddling, storage, owner_of(job.lease))
             | "PublishDataset" >> PublishDataset(job, plan, storage)
         )
 

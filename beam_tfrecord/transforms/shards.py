@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import apache_beam as beam
@@ -12,6 +13,7 @@ from apache_beam.transforms.display import DisplayDataItem
 
 from beam_tfrecord.conversion.planning.blocks import unpack_block
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.conversion.planning.straddling import Straddling
 from beam_tfrecord.conversion.writing.progress import PROGRESS
 from beam_tfrecord.conversion.writing.shards import ShardWriter, threads_for
 from beam_tfrecord.core.elements import ShardInfo
@@ -38,8 +40,12 @@ class _WriteShards(beam.DoFn):
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
 
-    def process(self, element: tuple[ShardKey, Iterable[bytes]], plan: DatasetPlan) -> Iterable[ShardInfo]:
+    def process(
+        self, element: tuple[ShardKey, Iterable[bytes]], plan: DatasetPlan, straddling: Straddling
+    ) -> Iterable[ShardInfo]:
         (split, index), blocks = element
+        if straddling.first:
+            plan = replace(plan, straddling=straddling.first)
         threads = threads_for(self._config, plan)  # it depends on where the images are
         if self._pool is None:
             self._pool = ThreadPoolExecutor(threads, thread_name_prefix="read-ahead")
@@ -55,18 +61,21 @@ class _WriteShards(beam.DoFn):
 class WriteShards(beam.PTransform):
     """Staged shards: PCollection[((split, shard), block)] -> PCollection[ShardInfo].
 
-    Groups the blocks by shard: the only shuffle of entries, and no pixels in it. Images are read here. owner: of the
-    lease of the output folder (:func:`beam_tfrecord.storage.lease.owner_of`).
+    Groups the blocks by shard: the only shuffle of entries, and no pixels in it. Images are read here. straddling: as
+    :class:`.FindStraddling` gives it. owner: of the lease of the output folder
+    (:func:`beam_tfrecord.storage.lease.owner_of`).
     """
 
     def __init__(
         self,
         config: ConvertConfig,
         plan: beam.PCollection[DatasetPlan],
+        straddling: beam.PCollection[Straddling],
         storage: Storage | None = None,
         owner: str = "",
     ) -> None:
         super().__init__()
+        self._straddling = straddling
         self._owner = owner
         self._config = config
         self._plan = plan
@@ -78,7 +87,9 @@ class WriteShards(beam.PTransform):
             | "GroupByShard" >> beam.GroupByKey()
             | "WriteShard"
             >> beam.ParDo(
-                _WriteShards(self._config, self._storage, self._owner), plan=beam.pvalue.AsSingleton(self._plan)
+                _WriteShards(self._config, self._storage, self._owner),
+                plan=beam.pvalue.AsSingleton(self._plan),
+                straddling=beam.pvalue.AsSingleton(self._straddling),
             ).with_output_types(ShardInfo)
         )
 

@@ -79,13 +79,13 @@ def test_signatures_of_urls_are_not_shown(photos: Path, tmp_path: Path) -> None:
     config = ConvertConfig.from_options(options)
     job = prepare(input=str(photos), output=str(tmp_path / "out"))
     hidden = replace(job, config=config, sources=(replace(job.sources[0], uri=place),))
-    for transform in (ConvertDataset(hidden), WriteShards(config, None)):
+    for transform in (ConvertDataset(hidden), WriteShards(config, None, None)):
         assert "5ec2e7" not in str(shown(transform))
 
 
 def test_writing_shows_what_decides_its_cost() -> None:
     options = {"input": "in", "output": "out", "shard_size": "1MiB", "read_threads": 7, "validate": "header"}
-    assert shown(WriteShards(ConvertConfig.from_options(options), None)) == {
+    assert shown(WriteShards(ConvertConfig.from_options(options), None, None)) == {
         "output": "out",
         "compression": "none",
         "shard_size": 1024 * 1024,

@@ -14,9 +14,11 @@ from beam_tfrecord.annotations.boxes import Objects
 from beam_tfrecord.annotations.label import Label, LabelKind
 from beam_tfrecord.annotations.mask_file import SemanticMaskKind
 from beam_tfrecord.annotations.objects import Box, Object
-from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, pack_entry, unpack_entry
+from beam_tfrecord.conversion.planning import survey as survey_module
+from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, pack_block, pack_entry, unpack_entry
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan, plan_dataset, plan_shard_counts, plan_vocabulary
 from beam_tfrecord.conversion.planning.mask_depth import deep_kinds
+from beam_tfrecord.conversion.planning.straddling import hashes_by_heap, join_straddling, straddling_in
 from beam_tfrecord.conversion.planning.survey import (
     SAMPLE_SIZE,
     BlockBuilder,
@@ -189,6 +191,32 @@ def test_masks_are_looked_at_where_they_lie(tmp_path: Path) -> None:
 def test_an_id_in_two_splits_is_noticed() -> None:
     plan, _ = plan_of([entry(1, split="train"), entry(1, split="test"), entry(2, split="train")], config())
     assert list(plan.straddling.values()) == ["test"]
+
+
+@pytest.mark.parametrize("limit", [0, 100])
+def test_without_all_hashes_the_same_ids_are_found_in_two_splits(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    shuffler = random.Random(0)
+    names = ("test", "train", "validation", None)
+    entries: list[Entry | RejectedRow] = [
+        entry(shuffler.randrange(400), split=shuffler.choices(names, (1, 4, 2, 2))[0]) for _ in range(500)
+    ]
+    options = config(splits="train=0.5,test=0.5")
+    exact, items = plan_of(entries, options)
+    assert exact.compares_ids
+    assert list(hashes_by_heap(pack_block(items), exact, options)) == []
+    monkeypatch.setattr(survey_module, "SKETCH_LIMIT", limit)
+    plan, items = plan_of(entries, options)
+    assert not plan.compares_ids
+    heaps: dict[int, list[tuple[str, bytes]]] = {}
+    for start in range(0, len(items), 60):
+        for heap, hashes in hashes_by_heap(pack_block(items[start : start + 60]), plan, options):
+            heaps.setdefault(heap, []).append(hashes)
+    for own in heaps.values():
+        shuffler.shuffle(own)
+    found = dict(join_straddling(map(straddling_in, heaps.values())).first)
+    assert found == exact.straddling
+    assert len(set(found.values())) == 2
+    assert len(heaps) > 100
 
 
 def test_shards_follow_the_size_of_the_images() -> None:

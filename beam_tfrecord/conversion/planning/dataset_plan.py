@@ -18,6 +18,7 @@ from beam_tfrecord.conversion.choosing.telling import check_something_is_left, u
 from beam_tfrecord.conversion.planning.accounts import InputAccount, account_inputs, check_strict
 from beam_tfrecord.conversion.planning.blocks import (
     REJECTS,
+    BlockColumns,
     BlockItem,
     Hashes,
     columns_of,
@@ -71,6 +72,7 @@ class DatasetPlan:
     straddling: order hash of an id that occurs in several splits -> the split that counts as its first. inputs: the
     account of each input. excluded: rows that are chosen away, by option; rejected: others that cannot become
     entries. sample: what --limit takes. unmatched: what the options of choosing name and nothing has.
+    compares_ids: whether straddling tells of all splits; else :mod:`.straddling` finds what there is.
     """
 
     survey: Survey
@@ -84,6 +86,7 @@ class DatasetPlan:
     rejected: int = 0
     sample: Sample = NO_SAMPLE
     unmatched: tuple[Finding, ...] = ()
+    compares_ids: bool = True
 
     @property
     def rows_left(self) -> int:
@@ -104,6 +107,12 @@ class DatasetPlan:
             split = split_by_ratio(ratios, self.strata[item.stratum], item.unit)
         return split, self.splits[split].shard_of(item.order)
 
+    def splits_of(self, columns: BlockColumns, config: ConvertConfig) -> Sequence[str | None]:
+        """The split of each item."""
+        if None in columns.split:
+            return [self.place(item, config)[0] for item in items_of_columns(columns)]
+        return columns.split
+
     def place_block(self, block: bytes, config: ConvertConfig) -> Iterator[tuple[tuple[str, int], bytes]]:
         """((split, shard), its items as a block) for each shard that items of a block belong to."""
         columns = unpack_columns(block)
@@ -111,9 +120,7 @@ class DatasetPlan:
             columns, away = self.sample.divide(columns)
             if away.payload:
                 yield (REJECTS, 0), pack_columns(columns_of(list(count_away(away, "limit"))))
-        splits = columns.split
-        if None in splits:
-            splits = [self.place(item, config)[0] for item in items_of_columns(columns)]
+        splits = self.splits_of(columns, config)
         for split in sorted({split for split in splits if split is not None}):
             own = np.flatnonzero([name == split for name in splits])
             ends = np.array(self.splits[split].boundaries, np.uint64)
@@ -196,6 +203,7 @@ def plan_dataset(
         rejected=survey.rejected - sample.rejects_away,
         sample=sample,
         unmatched=told_nothing,
+        compares_ids=_compares_ids(orders),
     )
 
 
@@ -371,6 +379,12 @@ def _straddling(orders: Mapping[str, HashSketch]) -> dict[int, str]:
                 found.setdefault(int(value), other)
         seen.append((name, hashes))
     return found
+
+
+def _compares_ids(orders: Mapping[str, HashSketch]) -> bool:
+    """Whether there is nothing to compare, or all that there is is known."""
+    splits = [sketch for name, sketch in orders.items() if name != REJECTS]
+    return len(splits) < 2 or all(sketch.hashes is not None for sketch in splits)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,49 @@
+"""Ids in several splits of very many rows, found before the shards are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import apache_beam as beam
+
+from beam_tfrecord.conversion.planning.block_reading import Block
+from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.conversion.planning.straddling import (
+    HashesOfSplit,
+    Straddling,
+    hashes_by_heap,
+    join_straddling,
+    straddling_in,
+)
+from beam_tfrecord.options.config import ConvertConfig
+
+
+class _TakeHashes(beam.DoFn):
+    def __init__(self, config: ConvertConfig) -> None:
+        self._config = config
+
+    def process(self, block: Block, plan: DatasetPlan) -> Iterator[tuple[int, HashesOfSplit]]:
+        yield from hashes_by_heap(block.packed, plan, self._config)
+
+
+class FindStraddling(beam.PTransform):
+    """Ids in several splits, where the plan holds not all of them: PCollection[Block] -> PCollection of one
+    Straddling, which is empty where the plan has compared all ids.
+    """
+
+    def __init__(self, config: ConvertConfig, plan: beam.PCollection[DatasetPlan]) -> None:
+        super().__init__()
+        self._config = config
+        self._plan = plan
+
+    def expand(self, blocks: beam.PCollection[Block]) -> beam.PCollection[Straddling]:
+        return (
+            blocks
+            | "TakeHashes"
+            >> beam.ParDo(_TakeHashes(self._config), plan=beam.pvalue.AsSingleton(self._plan)).with_output_types(
+                tuple[int, tuple[str, bytes]]
+            )
+            | "GroupByHash" >> beam.GroupByKey()
+            | "FindInSeveral" >> beam.Map(lambda heap: straddling_in(heap[1])).with_output_types(Straddling)
+            | "JoinFound" >> beam.CombineGlobally(join_straddling).with_output_types(Straddling)
+        )
