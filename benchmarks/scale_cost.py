@@ -33,8 +33,9 @@ class Machines:
 class Constants:
     """What was measured, for one kind of rows and one number of shards. Bytes, and seconds of CPU.
 
-    image_get: requests for each image. shard_writes, shard_moves: requests for each shard while it is written, and when
-    it is published. row_cpu: reading and placing a row.
+    image_get: requests for each image. info, info_memory, info_cpu: what stays of a shard when all are added up, what
+    the one step that publishes holds of it, and its time. shard_writes, shard_moves: requests for each shard while it
+    is written, and when it is published. row_cpu: reading and placing a row.
     """
 
     block_items: int
@@ -76,6 +77,51 @@ class Prediction:
     publish_memory: float
     publish_seconds: float
     publish_seconds_one_by_one: float
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Dollars, and how well workers are used. **All of it is assumed**: list prices of Dataflow (batch) and of Cloud
+    Storage (Standard, one region) for us-central1 as they were known in 2025, not looked up.
+
+    core_hour: of a vCPU with its memory (3.75 GB) and its share of a disk. gets, writes: of one request of class B
+    (get, stat) and of class A (put, copy). shuffled: of one byte through Dataflow Shuffle, less than it costs at first.
+    busy: share of the hours that are paid for in which a core works for the conversion.
+    """
+
+    core_hour: float = 0.056 + 3.75 * 0.003557 + 25 / 4 * 0.000054
+    gets: float = 0.4e-6
+    writes: float = 5e-6
+    shuffled: float = 0.011e-9
+    busy: float = 0.7
+
+
+@dataclass(frozen=True)
+class Bill:
+    """Hours of CPU, hours of cores that are paid for, and dollars."""
+
+    cpu_hours: float
+    core_hours: float
+    cores: float
+    requests: float
+    shuffle: float
+
+    @property
+    def total(self) -> float:
+        return self.cores + self.requests + self.shuffle
+
+
+# Requests of a shard from benchmarks.scale_writing: put and copy, then get and stat, its publication included.
+SHARD_WRITES, SHARD_GETS = 3 + 2 + 1, 1 + 2
+
+
+def bill(images: int, shards: int, image_cpu: float, shuffle: float, prices: Prices) -> Bill:
+    """What a conversion costs on Dataflow, but for the storage of what comes out. image_cpu: seconds for an image, its
+    row included. shuffle: bytes of an image."""
+    cpu_hours = images * image_cpu / 3600
+    core_hours = cpu_hours / prices.busy
+    requests = (images + shards * SHARD_GETS) * prices.gets + shards * SHARD_WRITES * prices.writes
+    return Bill(cpu_hours, core_hours, core_hours * prices.core_hour, requests, images * shuffle * prices.shuffled)
 
 
 READ_AHEAD, UPLOAD_BUFFER, FRAMING = 64 * 2**20, 16 * 2**20, 400

@@ -30,14 +30,15 @@ from benchmarks.scale_cost import (
     predict,
     simulate_longest,
 )
+from benchmarks.scale_publication import PublicationRun, ShardCost, shard_cost
 from benchmarks.scale_rows import KINDS, RowCost, RowsRun, row_cost
-from benchmarks.scale_writing import CopiesRun, InfoCost, WritingCost, info_cost, writing_cost
+from benchmarks.scale_writing import CopiesRun, WritingCost, writing_cost
 
 ROOT = Path(__file__).resolve().parent.parent
 MEBI, GIBI = 2**20, 2**30
 SHARD_SIZES = (128 * MEBI, GIBI, 4 * GIBI)
 ROWS_OF_KIND = {"label": 32_768, "ten boxes": 16_384, "COCO polygons": 16_384}
-CLASSES = (10, 1000)
+FEW_SHARDS, MANY_SHARDS = 2_000, 12_000  # of a billion images: the difference tells what a shard costs
 
 
 def main(arguments: Iterable[str] | None = None) -> int:
@@ -66,16 +67,13 @@ def main(arguments: Iterable[str] | None = None) -> int:
         writing = tell_writing(writing_cost(folder))
         boundary = tell_boundary(*boundary_cost(counts[-1]))
         copies = [tell_copies(run_copies(count, folder)) for count in chosen.records]
-    infos = {}
-    for shards in counts:
-        for classes in CLASSES:
-            infos[shards, classes] = tell_info(info_cost(chosen.images // shards, classes, 30), shards, classes)
-    found.update(writing=writing, copies=copies, boundary=boundary, infos=list(infos.items()))
+    infos = tell_infos(run_publication(FEW_SHARDS, chosen.images), run_publication(MANY_SHARDS, chosen.images))
+    found.update(writing=writing, copies=copies, boundary=boundary, infos=infos)
     print(f"\nPredictions for {chosen.images:,} images of {chosen.image_bytes:,} bytes, 1000 classes, {machines}")
     predictions = []
     for kind in KINDS:
         for shards in counts:
-            constants = constants_of(rows[kind], shards, writing, infos[shards, 1000], boundary, copies)
+            constants = constants_of(rows[kind], shards, writing, infos, boundary, copies)
             predictions.append((kind, predict(chosen.images, chosen.image_bytes, shards, constants, machines)))
     tell_predictions(predictions)
     found["predictions"] = predictions
@@ -88,7 +86,7 @@ def constants_of(
     row: RowCost,
     shards: int,
     writing: WritingCost,
-    info: InfoCost,
+    info: ShardCost,
     boundary: tuple[float, float],
     copies: Sequence[CopiesRun],
 ) -> Constants:
@@ -121,6 +119,12 @@ def run_copies(records: int, folder: Path) -> CopiesRun:
     """A search for copies, in a process of its own."""
     command = [sys.executable, "-m", "benchmarks.scale_writing", str(records), "13000", str(folder)]
     return CopiesRun(**json.loads(measure(command, ROOT).output.splitlines()[-1]))
+
+
+def run_publication(shards: int, images: int) -> PublicationRun:
+    """Made-up shards, really added up and published, in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.scale_publication", str(shards), str(images)]
+    return PublicationRun(**json.loads(measure(command, ROOT).output.splitlines()[-1]))
 
 
 def boundary_cost(shards: int) -> tuple[float, float]:
@@ -202,11 +206,17 @@ def tell_copies(run: CopiesRun) -> CopiesRun:
     return run
 
 
-def tell_info(info: InfoCost, shards: int, classes: int) -> InfoCost:
-    """Print what is told of a shard."""
-    print(f"\nOne of {shards:,} shards with {classes} classes tells {info.pickled:,.0f} bytes, "
-          f"{info.memory:,.0f} in memory, {info.cpu * 1e6:.0f} us to add up", flush=True)  # fmt: skip
-    return info
+def tell_infos(few: PublicationRun, many: PublicationRun) -> ShardCost:
+    """Print what it takes to publish."""
+    cost = shard_cost(few, many)
+    for run in (few, many):
+        print(f"\nPublication of {run.shards:,} shards: {run.gathered:,} bytes of all of them together, "
+              f"{run.branch_memory / MEBI:.0f} MiB where a branch is added up and {run.publish_memory / MEBI:.0f} MiB "
+              f"where all is published, above the process; {run.add_cpu * 1e6:.0f} and {run.publish_cpu * 1e6:.0f} us "
+              f"of CPU a shard, conversion.json of {run.conversion:,} bytes", flush=True)  # fmt: skip
+    print(f"  so each shard more takes {cost.pickled:.0f} bytes in that element, {cost.memory:,.0f} of memory and "
+          f"{cost.cpu * 1e6:.0f} us where all is published", flush=True)  # fmt: skip
+    return cost
 
 
 def tell_predictions(predictions: Sequence[tuple[str, Prediction]]) -> None:

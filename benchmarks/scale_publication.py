@@ -1,4 +1,4 @@
-"""``python -m benchmarks.scale_publication SHARDS``: what it takes to publish very many shards.
+"""``python -m benchmarks.scale_publication SHARDS IMAGES``: what it takes to publish very many shards.
 
 The shards themselves are made up: an object store answers for them as if they were there, with some records in the
 sidecars of each, whatever the number of records that it claims to have. All else is the real code: what shards tell is
@@ -38,8 +38,8 @@ from beam_tfrecord.transforms.gathering import BRANCHES, AddUpGathered
 from benchmarks.scale_rows import CLASSES, job_of, peak_memory, write_manifest
 from benchmarks.scale_writing import CountingStore
 
-RECORDS = 1000  # that each shard claims to have
 IN_SIDECARS = 8  # records of each shard that its sidecars tell of
+IN_STATISTICS = 1000  # records of each shard that its statistics are made of
 _STAGED = re.compile(r"out/\.staging/shards/train-(\d+)\.[0-9a-f]+\.(tfrecord|items\.jsonl|looks)")
 
 
@@ -109,17 +109,17 @@ def sidecar(index: int, kind: str) -> bytes:
     return rows.tobytes()
 
 
-def infos(shards: int, branch: int, classes: int) -> Iterator[ShardInfo]:
+def infos(shards: int, records: int, branch: int) -> Iterator[ShardInfo]:
     """What the shards of a branch tell."""
     statistics = ShardStatistics({})
     random = np.random.default_rng(branch)
-    sizes = random.integers(300, 700, (RECORDS, 2)).tolist()
+    sizes = random.integers(300, 700, (IN_STATISTICS, 2)).tolist()
     for number, (width, height) in enumerate(sizes):
         statistics.add([ImageFacts(width, height, width * height // 3)], ["label"], number, 100)
     told = statistics.to_json()
-    labels = {f"class{number:04d}": 1 for number in range(classes)}
-    one = ShardInfo("train", 0, "x", RECORDS, 0, 0, "", "0" * 64, num_rows=RECORDS, source_rows=RECORDS, classes=labels,
-                    formats={"jpeg/3/uint8": RECORDS}, rows_by_input={0: RECORDS}, statistics=told)  # fmt: skip
+    labels = {f"class{number:04d}": 1 for number in range(CLASSES)}
+    one = ShardInfo("train", 0, "x", records, 0, 0, "", "0" * 64, num_rows=records, source_rows=records, classes=labels,
+                    formats={"jpeg/3/uint8": records}, rows_by_input={0: records}, statistics=told)  # fmt: skip
     for index in range(branch, shards, BRANCHES):
         yield replace(one, index=index, num_bytes=2**27 + index, payload_bytes=2**27 - index, crc32c=f"{index:08x}",
                       owner="0123456789abcdef")  # fmt: skip
@@ -141,19 +141,39 @@ class PublicationRun:
     conversion: int
 
 
-def run_publication(shards: int, folder: Path) -> PublicationRun:
-    """Add up and publish so many shards."""
+@dataclass(frozen=True)
+class ShardCost:
+    """What one shard more costs: bytes in the one element, bytes of memory and CPU seconds where all is published."""
+
+    pickled: float
+    memory: float
+    cpu: float
+
+
+def shard_cost(few: PublicationRun, many: PublicationRun) -> ShardCost:
+    """The difference of two publications."""
+    more = many.shards - few.shards
+    cpu = many.publish_cpu * many.shards - few.publish_cpu * few.shards
+    return ShardCost(
+        (many.gathered - few.gathered) / more, (many.publish_memory - few.publish_memory) / more, cpu / more
+    )
+
+
+def run_publication(shards: int, images: int, folder: Path) -> PublicationRun:
+    """Add up and publish so many shards that claim to hold so many images."""
+    records = images // shards
     job = job_of(write_manifest("label", 2 * CLASSES, folder))
     storage = Storage()
-    store = MadeUpShards(storage.options, storage.counters).begin()
+    store = MadeUpShards(storage.options, storage.counters)
+    store.begin()
     store.folder = folder
     storage._stores["gs"] = store  # in place of the real one
-    plan = plan_of(plan_job(job, storage), shards * RECORDS)
+    plan = plan_of(plan_job(job, storage), shards * records)
     before, started = peak_memory(), time.process_time()
     combine, branches = AddUpGathered(), []
     for branch in range(min(BRANCHES, shards)):
         accumulator = combine.create_accumulator()
-        for info in infos(shards, branch, CLASSES):
+        for info in infos(shards, records, branch):
             accumulator = combine.add_input(accumulator, gathered_of(info))
         branches.append(folder / f"branch-{branch}")
         branches[-1].write_bytes(pickle.dumps(combine.extract_output(accumulator), protocol=5))
@@ -169,7 +189,7 @@ def run_publication(shards: int, folder: Path) -> PublicationRun:
     with packed.open("wb") as file:
         pickle.dump(gathered, file, protocol=5)
     summary = publish_dataset(gathered, plan, job, storage)
-    if summary.status != "published" or summary.shards != shards or summary.written != shards * RECORDS:
+    if summary.status != "published" or summary.shards != shards or summary.written != shards * records:
         raise ValueError(f"not published as it should be: {summary}")
     return PublicationRun(
         shards,
@@ -191,4 +211,4 @@ def plan_of(small: DatasetPlan, rows: int) -> DatasetPlan:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="publication-") as scratch:
-        print(json.dumps(asdict(run_publication(int(sys.argv[1]), Path(scratch)))))
+        print(json.dumps(asdict(run_publication(int(sys.argv[1]), int(sys.argv[2]), Path(scratch)))))

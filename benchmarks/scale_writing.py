@@ -9,12 +9,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import pickle
 import shutil
 import sys
 import threading
 import time
-import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,8 +28,7 @@ from beam_tfrecord.conversion.planning.dataset_plan import plan_dataset
 from beam_tfrecord.conversion.planning.survey import merge_surveys
 from beam_tfrecord.conversion.writing.progress import Progress
 from beam_tfrecord.conversion.writing.shards import ShardWriter
-from beam_tfrecord.conversion.writing.statistics import ImageFacts, ShardStatistics, merge_statistics
-from beam_tfrecord.core.elements import ShardInfo, WrittenShard
+from beam_tfrecord.core.elements import WrittenShard
 from beam_tfrecord.manifests.base import FileInfo
 from beam_tfrecord.publishing.gathering import add_gathered, gathered_of
 from beam_tfrecord.publishing.leaks import find_copies
@@ -166,49 +163,6 @@ def _convert(folder: Path, images: int, shards: int, data: bytes) -> tuple[Count
     store.requests.clear()
     publish_dataset(add_gathered([gathered_of(info) for info in infos]), plan, job, storage)
     return written, Counter(store.requests), cpu
-
-
-@dataclass(frozen=True)
-class InfoCost:
-    """What is told of one shard: bytes as they cross the network, bytes in memory, CPU seconds to add it up."""
-
-    pickled: float
-    memory: float
-    cpu: float
-
-
-def info_cost(records: int, classes: int, shards: int = 100) -> InfoCost:
-    """Infos of shards of so many records with one label each."""
-    random = np.random.default_rng(0)
-    labels = {f"class{number:04d}": 1 for number in range(classes)}
-    pickled = []
-    for index in range(shards):
-        statistics = ShardStatistics(labels)
-        used: Counter[str] = Counter()
-        widths, heights = random.integers(300, 700, (2, records)).tolist()
-        sizes = random.normal(100_000, 30_000, records).clip(5_000).astype(int).tolist()
-        chosen = random.integers(0, classes, records).tolist()
-        for number in range(records):
-            label = f"class{chosen[number]:04d}"
-            used[label] += 1
-            facts = ImageFacts(widths[number], heights[number], sizes[number])
-            statistics.add([facts], [label], number * 100_000, sizes[number])
-        info = ShardInfo(
-            "train", index, f"gs://bucket/out/.staging/shards/train-{index:05d}.tfrecord", records, records * 100_000,
-            records * 100_000, "01234567", "0" * 64, num_rows=records, source_rows=records, rows_by_input={0: records},
-            classes=dict(sorted(used.items())), formats={"jpeg/3/uint8": records}, statistics=statistics.to_json(),
-        )  # fmt: skip
-        pickled.append(pickle.dumps(info, protocol=5))
-    tracemalloc.start()
-    infos = [pickle.loads(data) for data in pickled]
-    memory = tracemalloc.get_traced_memory()[0] / shards
-    tracemalloc.stop()
-    started = time.process_time()
-    merge_statistics((f"train-{info.index}", info.statistics) for info in infos)
-    total: Counter[str] = Counter()
-    for info in infos:
-        total.update(info.classes)
-    return InfoCost(sum(map(len, pickled)) / shards, memory, (time.process_time() - started) / shards)
 
 
 @dataclass(frozen=True)

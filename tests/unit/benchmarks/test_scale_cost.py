@@ -9,6 +9,8 @@ import pytest
 from benchmarks.scale_cost import (
     Constants,
     Machines,
+    Prices,
+    bill,
     elements_per_block,
     longest_over_mean,
     num_shards,
@@ -85,3 +87,13 @@ def test_sums_over_images_and_shards() -> None:
     assert found.images_until_full == pytest.approx(2**31 / 3000 * 10_000)
     assert found.publish_seconds_one_by_one == pytest.approx(1 + 0.1 + 50)
     assert found.publish_seconds == pytest.approx(1 + 0.1 + 50 / 64)
+
+
+def test_a_bill_is_the_sum_of_what_is_paid_for() -> None:
+    prices = Prices(core_hour=0.07, gets=4e-7, writes=5e-6, shuffled=1e-11, busy=0.5)
+    found = bill(1_000_000, 1000, image_cpu=3.6e-3, shuffle=100, prices=prices)
+    assert (found.cpu_hours, found.core_hours) == pytest.approx((1, 2))
+    assert found.cores == pytest.approx(0.14)
+    assert found.requests == pytest.approx(0.4 + 1000 * (6 * 5e-6 + 3 * 4e-7))
+    assert found.shuffle == pytest.approx(0.001)
+    assert found.total == pytest.approx(0.14 + 0.4312 + 0.001)
