@@ -130,7 +130,7 @@ SPEED: tuple[Case, ...] = (
             reference("tfds_builder", "TFDS builder"),
         ),
         TF,
-        2.5,
+        3.0,
     ),
     Case(
         "P2",
@@ -139,7 +139,7 @@ SPEED: tuple[Case, ...] = (
         QUICK_SMALL,
         (convert(*SHARDS), reference("checked", CHECKED), reference("decode")),
         CHECKED,
-        4.0,
+        4.5,
     ),
     Case(
         "P3",
@@ -163,7 +163,7 @@ SPEED: tuple[Case, ...] = (
         QUICK_LARGE,
         (convert(*SHARDS), reference("checked", CHECKED), reference("decode")),
         CHECKED,
-        3.2,
+        3.5,
     ),
     Case(
         "P4",
