@@ -34,6 +34,7 @@ _AZURE_OPTIONS = {
 }
 # Package that the file system of a scheme needs, and the extra of Beam that brings it.
 _NEEDS = {"hdfs": ("hdfs", "hadoop")}
+_AZURE_OF_HADOOP = ("abfs", "abfss", "wasb", "wasbs")
 
 
 def pipeline_options() -> Any:
@@ -76,6 +77,7 @@ def filesystem_of(uri: str) -> Any:
     package, extra = _NEEDS.get(scheme, ("", ""))
     if kind is None or (package and not _is_installed(package)):
         cure = f" (pip install 'apache-beam[{extra}]')" if extra else ""
+        cure = " (write az://ACCOUNT/CONTAINER/NAME)" if scheme in _AZURE_OF_HADOOP else cure
         raise StorageError(
             f"{public_uri(uri)}: there is no file system for {scheme}:// here{cure}; known are local paths, gs://, "
             "s3://, az://, https:// (reading only) and what Apache Beam has installed"

@@ -9,6 +9,7 @@ libcurl's own second try, on a new connection when a kept one was lost, is preve
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,8 +22,25 @@ from urllib.request import getproxies, proxy_bypass
 import certifi
 
 from beam_tfrecord.storage.faults import UnreadableFileError
-from beam_tfrecord.storage.libcurl import pycurl
 from beam_tfrecord.storage.stores import too_large
+
+
+@contextmanager
+def _own_names_first() -> Iterator[None]:
+    """TensorFlow's library has a libcurl inside, an older one, and shows its names to every library that is loaded
+    later: after ``import tensorflow`` pycurl would call that one, and refuses to be imported. Where the loader can look
+    into a library's own dependencies first, it is told to (dlopen(3), RTLD_DEEPBIND)."""
+    before = sys.getdlopenflags()
+    own_first = getattr(os, "RTLD_DEEPBIND", None)  # of Linux with glibc
+    sys.setdlopenflags(before if own_first is None else os.RTLD_NOW | own_first)
+    try:
+        yield
+    finally:
+        sys.setdlopenflags(before)
+
+
+with _own_names_first():
+    import pycurl
 
 CONNECT_SECONDS = 10
 SILENT_SECONDS = 60

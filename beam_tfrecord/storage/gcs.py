@@ -71,11 +71,8 @@ class GcsStore(HttpStore):
         prefixes = sorted(root + folder for folder in found.get("prefixes", ()))
         return Page(files, prefixes, found.get("nextPageToken") or None)
 
-    def _put(self, bucket: str, name: str, stream: BinaryIO, size: int) -> None:
-        self._upload_object(bucket, name, stream, size)
-
     def _put_if(self, bucket: str, name: str, data: bytes, version: str | None) -> None:
-        self._upload_object(bucket, name, io.BytesIO(data), len(data), version or "0")
+        self._put(bucket, name, io.BytesIO(data), len(data), version or "0")
 
     def _copy(self, source: tuple[str, str], target: tuple[str, str]) -> None:
         # A rewrite within one place and storage class is done at once; else it goes on, token by token.
@@ -93,9 +90,7 @@ class GcsStore(HttpStore):
     def _delete_one(self, place: Place) -> None:
         self._ask(place, method="DELETE", good=(200, 204))
 
-    def _upload_object(
-        self, bucket: str, name: str, stream: BinaryIO, size: int, generation: str | None = None
-    ) -> None:
+    def _put(self, bucket: str, name: str, stream: BinaryIO, size: int, generation: str | None = None) -> None:
         """In one request, whose first part states the checksum: the server takes the object only when it fits."""
         checksum = google_crc32c.Checksum()
         while chunk := stream.read(_CHUNK):

@@ -10,14 +10,14 @@ import os
 import shutil
 import stat
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, cast
 
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.manifests.base import FileInfo
-from beam_tfrecord.storage.faults import MissingFileError, TransientError, UnreadableFileError, local_fault
-from beam_tfrecord.storage.stores import Result, Store, too_large
+from beam_tfrecord.storage.faults import MissingFileError, UnreadableFileError, local_fault
+from beam_tfrecord.storage.stores import Store, too_large
 from beam_tfrecord.storage.uris import Glob
 
 _READ_BUFFER = 256 * 1024
@@ -55,7 +55,7 @@ class LocalStore(Store):
             with _faults(path):
                 return _read_once(path, max_bytes)
 
-        return self._soon(uri, attempt)
+        return self.reading(uri, attempt)
 
     def read_range(self, uri: str, start: int, length: int) -> bytes:
         path = path_of(uri)
@@ -69,7 +69,7 @@ class LocalStore(Store):
                 finally:
                     os.close(fd)
 
-        return self._soon(uri, attempt)
+        return self.reading(uri, attempt)
 
     def open(self, uri: str) -> BinaryIO:
         path = path_of(uri)
@@ -78,7 +78,7 @@ class LocalStore(Store):
             with _faults(path):
                 return os.fdopen(_open_regular(path), "rb", buffering=_READ_BUFFER)
 
-        return self._soon(uri, attempt)
+        return self.reading(uri, attempt)
 
     def size(self, uri: str) -> int:
         path = path_of(uri)
@@ -90,14 +90,6 @@ class LocalStore(Store):
                     raise _irregular(path, status.st_mode)
                 return status.st_size
 
-        return self._soon(uri, attempt)
-
-    def _soon(self, uri: str, attempt: Callable[[], Result]) -> Result:
-        """Try once directly, since local files hardly ever fail and retrying has a price; then with waits."""
-        try:
-            return attempt()
-        except TransientError:
-            self.counters.add("read_retries")
         return self.reading(uri, attempt)
 
     def is_file(self, uri: str) -> bool:

@@ -7,16 +7,15 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import BinaryIO, NamedTuple, NoReturn
 
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.manifests.base import FileInfo
 from beam_tfrecord.storage.answers import Place, Refusal, Words, raise_for
 from beam_tfrecord.storage.faults import ChangedFileError, MissingFileError, NoBucketError, UnreadableFileError
 from beam_tfrecord.storage.fetch import Answer, Limit
-from beam_tfrecord.storage.ranges import buffered_ranges
-from beam_tfrecord.storage.stores import Store, too_large
-from beam_tfrecord.storage.uploads import upload_stream
+from beam_tfrecord.storage.stores import Store
+from beam_tfrecord.storage.streams import buffered_ranges, upload_stream
 from beam_tfrecord.storage.uris import Glob, bucket_and_name, split_root
 
 _PARALLEL_DELETES = 32
@@ -310,21 +309,6 @@ class HttpStore(ObjectStore):
 
     def _refuse(self, refusal: Refusal, place: Place) -> NoReturn:
         raise_for(refusal, place, self.words, self._needs(refusal, place))
-
-
-class LimitedBuffer(io.BytesIO):
-    """Takes what is downloaded, and raises UnreadableFileError once that is more than ``max_bytes``."""
-
-    def __init__(self, shown: str, max_bytes: int | None) -> None:
-        super().__init__()
-        self._shown = shown
-        self._max_bytes = max_bytes
-
-    def write(self, data: Any) -> int:
-        count = super().write(data)
-        if self._max_bytes is not None and self.tell() > self._max_bytes:
-            raise UnreadableFileError(too_large(self._shown, None, self._max_bytes))
-        return count
 
 
 def _bucket_and_name(uri: str) -> tuple[str, str]:

@@ -27,9 +27,10 @@ from beam_tfrecord.manifests.base import FileInfo
 from beam_tfrecord.storage.answers import Place, Refusal, Words, network_faults, network_reason
 from beam_tfrecord.storage.beam_plugins import s3_options
 from beam_tfrecord.storage.clients import shared_client
-from beam_tfrecord.storage.faults import TransientError
+from beam_tfrecord.storage.faults import TransientError, UnreadableFileError
 from beam_tfrecord.storage.fetch import CONNECT_SECONDS, SILENT_SECONDS, Answer, Fetcher, Limit
-from beam_tfrecord.storage.objects import HttpStore, LimitedBuffer, ObjectInfo, Page
+from beam_tfrecord.storage.objects import HttpStore, ObjectInfo, Page
+from beam_tfrecord.storage.stores import too_large
 
 try:
     import boto3
@@ -49,7 +50,6 @@ _CHECKSUMS: dict[str, Callable[[bytes], bytes]] = {
     "sha1": lambda data: hashlib.sha1(data, usedforsecurity=False).digest(),
     "sha256": lambda data: hashlib.sha256(data).digest(),
 }
-_READ_CHUNK = 1024 * 1024
 _DELETES_PER_REQUEST = 1000  # the most that DeleteObjects takes
 _LARGEST_PUT = 1024 * 1024 * 1024  # larger objects go in parts; S3 itself takes up to 5 GiB at once
 
@@ -84,12 +84,12 @@ class S3Store(HttpStore):
             answer = self._way.fetcher.send(url, sent, limit=limit)
             if answer.status in _ELSEWHERE_STATUS:  # in another region, which boto3 knows once it has asked
                 asked = {name.replace("-", ""): value for name, value in sent.items() if name in ("Range", "If-Match")}
-                buffer = LimitedBuffer(str(place), limit.max_bytes if limit else None)
                 body = self._client.get_object(**key, **asked)["Body"]
                 with body:
-                    for chunk in body.iter_chunks(_READ_CHUNK):
-                        buffer.write(chunk)
-                return Answer(206 if headers else 200, {}, buffer.getvalue())
+                    data = body.read(limit.max_bytes + 1 if limit else None)
+                if limit and len(data) > limit.max_bytes:
+                    raise UnreadableFileError(too_large(limit.shown, None, limit.max_bytes))
+                return Answer(206 if headers else 200, {}, data)
         if answer.status not in good:
             found = _CODE.search(answer.body)
             code = found[1].decode() if found else ""

@@ -29,10 +29,12 @@ class StorageOptions:
 
 
 class Store(ABC):
-    """One kind of storage. All names are full uris, taken literally.
+    """One kind of storage. All names are full uris, taken literally; what each method is for stands in
+    :class:`~beam_tfrecord.storage.Storage`.
 
-    Raises only FileNotFoundError, :class:`~beam_tfrecord.storage.faults.UnreadableFileError` (an OSError) and
-    :class:`~beam_tfrecord.errors.StorageError`. TransientError faults have been retried before they show.
+    Raises only FileNotFoundError, :class:`~beam_tfrecord.storage.faults.UnreadableFileError` (an OSError; of files that
+    are larger than ``max_bytes`` too) and :class:`~beam_tfrecord.errors.StorageError`. TransientError faults have been
+    retried before they show.
     """
 
     def __init__(self, options: StorageOptions, counters: StorageCounters) -> None:
@@ -48,48 +50,37 @@ class Store(ABC):
         return self.options.retry.call(attempt, public_uri(uri), lambda: self.counters.add("write_retries"))
 
     @abstractmethod
-    def read(self, uri: str, max_bytes: int | None) -> bytes:
-        """All bytes of a file. Raises UnreadableFileError when they are more than ``max_bytes``."""
+    def read(self, uri: str, max_bytes: int | None) -> bytes: ...
 
     @abstractmethod
-    def read_range(self, uri: str, start: int, length: int) -> bytes:
-        """``length`` bytes from ``start``; fewer where the file ends before."""
+    def read_range(self, uri: str, start: int, length: int) -> bytes: ...
 
     @abstractmethod
-    def open(self, uri: str) -> BinaryIO:
-        """The file opened for reading; seekable."""
+    def open(self, uri: str) -> BinaryIO: ...
 
     @abstractmethod
-    def size(self, uri: str) -> int:
-        """Size of a file in bytes."""
+    def size(self, uri: str) -> int: ...
 
     @abstractmethod
-    def is_file(self, uri: str) -> bool:
-        """Whether a file of exactly this name exists."""
+    def is_file(self, uri: str) -> bool: ...
 
     @abstractmethod
-    def is_folder(self, uri: str) -> bool:
-        """Whether a folder of exactly this name exists."""
+    def is_folder(self, uri: str) -> bool: ...
 
     @abstractmethod
-    def walk(self, uri: str) -> Iterator[FileInfo]:
-        """All files below a folder, sorted by code point of the uri."""
+    def walk(self, uri: str) -> Iterator[FileInfo]: ...
 
     @abstractmethod
-    def match(self, pattern: str) -> Iterator[FileInfo]:
-        """The files that a pattern matches, sorted by code point of the uri."""
+    def match(self, pattern: str) -> Iterator[FileInfo]: ...
 
     @abstractmethod
-    def list_folder(self, uri: str) -> list[str]:
-        """Names of what lies directly in a folder, sorted; folders end in ``/``. Empty when there is no such folder."""
+    def list_folder(self, uri: str) -> list[str]: ...
 
     @abstractmethod
-    def open_write(self, uri: str) -> BinaryIO:
-        """A stream for a new file."""
+    def open_write(self, uri: str) -> BinaryIO: ...
 
     @abstractmethod
-    def write_bytes(self, uri: str, data: bytes) -> None:
-        """Write a whole file at once: readers see all of it or nothing."""
+    def write_bytes(self, uri: str, data: bytes) -> None: ...
 
     def read_versioned(self, uri: str) -> tuple[bytes, str]:
         """A small file, and what tells this version of it from others."""
@@ -127,20 +118,16 @@ class Store(ABC):
         return
 
     @abstractmethod
-    def rename(self, old: str, new: str) -> None:
-        """Move a file, replacing what is there. Nothing happens when only ``new`` exists: it was done before."""
+    def rename(self, old: str, new: str) -> None: ...
 
     @abstractmethod
-    def delete(self, uris: Sequence[str]) -> None:
-        """Delete files; those that are not there are no error."""
+    def delete(self, uris: Sequence[str]) -> None: ...
 
     @abstractmethod
-    def delete_tree(self, uri: str) -> None:
-        """Delete a folder with everything in it; no error when it is not there."""
+    def delete_tree(self, uri: str) -> None: ...
 
     @abstractmethod
-    def make_folder(self, uri: str) -> None:
-        """Make a folder and those above it, where the storage knows folders."""
+    def make_folder(self, uri: str) -> None: ...
 
 
 def too_large(shown: str, size: int | None, limit: int) -> str:

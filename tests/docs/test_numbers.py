@@ -14,7 +14,7 @@ from beam_tfrecord.images import jpeg_scans, safety
 from beam_tfrecord.options.config import ImagePolicy, OutputConfig, RunConfig, ShardConfig
 from beam_tfrecord.publishing import repeated_hashes
 from beam_tfrecord.reading import loader
-from beam_tfrecord.storage import fetch, gcs_login, retry, uploads, web
+from beam_tfrecord.storage import fetch, gcs_login, retry, streams, web
 from beam_tfrecord.tools.packing import measuring
 from tests.conftest import ROOT
 
@@ -42,7 +42,7 @@ SAID = [
     ),
     ("docs/storage.md", "{} MiB, takes at most {:.0f} minutes", [web.MAX_BYTES // MIB, web.MAX_SECONDS / 60]),
     ("docs/storage.md", "is redirected at most {} times", [web.MAX_REDIRECTS]),
-    ("docs/storage.md", "beyond {} MiB in a temporary file", [uploads.MEMORY_LIMIT // MIB]),
+    ("docs/storage.md", "beyond {} MiB in a temporary file", [streams.MEMORY_LIMIT // MIB]),
     ("docs/reading.md", "a buffer of up to {} MiB of encoded images", [loader.SHUFFLED_BYTES // MIB]),
     ("docs/reading.md", "a sample of up to {} MiB", [measuring.SAMPLE_BYTES // MIB]),
     ("docs/reading.md", "from the start of up to {} shards", [measuring.MOST_SHARDS]),

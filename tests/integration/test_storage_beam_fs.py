@@ -143,7 +143,9 @@ def test_a_bug_of_a_plugin_is_not_hidden(storage: Storage, root: str) -> None:
     ("uri", "words"),
     [
         ("hdfs://namenode/x", "apache-beam[hadoop]"),
-        ("wasb://x/y", "no file system for wasb://"),
+        ("webhdfs://x/y", "no file system for webhdfs://"),
+        ("wasb://x/y", "no file system for wasb:// here (write az://ACCOUNT/CONTAINER/NAME)"),
+        ("abfss://box@account.dfs.core.windows.net/x", "no file system for abfss:// here (write az://ACCOUNT/"),
     ],
 )
 def test_a_scheme_that_nothing_serves_is_named_with_its_cure(storage: Storage, uri: str, words: str) -> None:

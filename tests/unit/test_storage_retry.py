@@ -16,8 +16,7 @@ from beam_tfrecord.options.config import RunConfig
 from beam_tfrecord.storage import RetryPolicy, Storage, StorageCounters, UnreadableFileError
 from beam_tfrecord.storage.answers import retry_after_seconds
 from beam_tfrecord.storage.faults import MissingFileError, TransientError
-from beam_tfrecord.storage.ranges import FIRST_WINDOW, LARGEST_WINDOW, buffered_ranges
-from beam_tfrecord.storage.uploads import upload_stream
+from beam_tfrecord.storage.streams import FIRST_WINDOW, LARGEST_WINDOW, buffered_ranges, upload_stream
 
 
 def failing(times: int, error: Exception) -> Callable[[], str]:
