@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import inf
 from typing import Any, BinaryIO
 from urllib.request import getproxies, proxy_bypass
@@ -216,14 +216,15 @@ class _Getting:
     @cached_property
     def head(self) -> tuple[int, dict[str, str]]:
         """Status and headers of the last answer: a proxy may have sent one of its own before it."""
-        first = max((at for at, line in enumerate(self.lines) if line.startswith(b"HTTP/")), default=0)
+        text = b"".join(self.lines).decode("latin-1")
+        first, *lines = text[text.rfind("\nHTTP/") + 1 :].split("\r\n")
         headers: dict[str, str] = {}
-        for line in self.lines[first + 1 :]:
-            name, colon, value = line.decode("latin-1").partition(":")
+        for line in lines:
+            name, colon, value = line.partition(":")
             if colon:
                 key, value = name.strip().lower(), value.strip()
                 headers[key] = f"{headers[key]}, {value}" if key in headers else value
-        return int(self.lines[first].split()[1]) if self.lines else 0, headers
+        return int(first.split()[1]) if text else 0, headers
 
     @cached_property
     def _most(self) -> float:
@@ -292,8 +293,13 @@ def _trust(curl: Any, certificates: str | bool | None) -> None:
         curl.setopt(curl.SSL_VERIFYHOST, 0)
         return
     given = certificates if isinstance(certificates, str) else ""
-    place = given or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or certifi.where()
+    place = given or os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or _own_certificates()
     curl.setopt(curl.CAPATH if os.path.isdir(place) else curl.CAINFO, place)
+
+
+@cache
+def _own_certificates() -> str:
+    return certifi.where()
 
 
 def _set_method(curl: Any, method: str, body: BinaryIO | None, size: int) -> None:

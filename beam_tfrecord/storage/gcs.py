@@ -15,6 +15,7 @@ import os
 import re
 import uuid
 import zlib
+from functools import lru_cache
 from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode
 
@@ -133,7 +134,7 @@ class GcsStore(HttpStore):
         path += f"{quote(place.bucket, safe='')}/o"
         path += ("" if place.name is None else f"/{quote(place.name, safe='~')}") + more
         asked = {**(query or {}), "userProject": self.options.gcs_user_project}
-        parameters = urlencode({key: value for key, value in asked.items() if value})
+        parameters = _encoded(tuple((key, value) for key, value in asked.items() if value))
         login = self._login
         with login_faults(login, place), network_faults(place):
             answer = login.send(method, f"{path}?{parameters}" if parameters else path, headers or {}, **sent)
@@ -181,6 +182,11 @@ class _Joined(io.RawIOBase):
                 return data
             self._parts.pop(0)
         return b""
+
+
+@lru_cache  # nearly all ask for the same
+def _encoded(query: tuple[tuple[str, Any], ...]) -> str:
+    return urlencode(query)
 
 
 def _crc32c(value: int) -> str:

@@ -62,8 +62,9 @@ def split_root(uri: str) -> tuple[str, str]:
     found = _SCHEME.match(uri)
     if found is None:
         return "", uri
-    parts = uri[found.end() :].split("/", 2 if found[1].lower() in ACCOUNT_SCHEMES else 1)
-    name = parts.pop() if len(parts) > 1 + (found[1].lower() in ACCOUNT_SCHEMES) else ""
+    depth = 2 if found[1].lower() in ACCOUNT_SCHEMES else 1
+    parts = uri[found.end() :].split("/", depth)
+    name = parts.pop() if len(parts) > depth else ""
     return uri[: found.end()] + "/".join(parts) + "/", name
 
 
@@ -71,12 +72,11 @@ def bucket_and_name(uri: str) -> tuple[str, str]:
     """(``bucket``, ``name``) of ``scheme://bucket/name``; of ``az://account/container/name`` the first two are the
     bucket. Raises ValueError when there is none."""
     root, name = split_root(uri)
-    bucket = root.partition("://")[2].rstrip("/")
-    scheme = scheme_of(uri)
-    if scheme in ACCOUNT_SCHEMES and not ("/" in bucket and bucket[0] != "/"):
+    scheme, _, bucket = root.rstrip("/").partition("://")
+    if scheme.lower() in ACCOUNT_SCHEMES and ("/" not in bucket or bucket[0] == "/"):
         raise ValueError(f"{uri!r} names no container; it must look like {scheme}://account/container/name")
     if not bucket:
-        raise ValueError(f"{uri!r} names no bucket; it must look like {scheme or 'gs'}://bucket/name")
+        raise ValueError(f"{uri!r} names no bucket; it must look like {scheme_of(uri) or 'gs'}://bucket/name")
     return bucket, name
 
 
