@@ -10,7 +10,9 @@ import numpy.typing as npt
 import simplejpeg
 from PIL import Image
 
-from beam_tfrecord.images.jpeg import is_limit
+from beam_tfrecord.errors import ImageError
+from beam_tfrecord.images.decode import load_jpeg
+from beam_tfrecord.images.jpeg import is_limit, read_header
 from beam_tfrecord.images.safety import DECODE_ERRORS
 from beam_tfrecord.images.stored import SeenImage, SmallPicture, StoredImage
 
@@ -53,7 +55,7 @@ def small_of(image: StoredImage) -> SmallPicture | None:
     height, width = image.height, image.width
     try:
         if image.format == "jpeg":
-            return small_jpeg(image.data, height, width, strict=False)
+            return _of_jpeg(image.data, height, width)
         if height * width > MOST_PIXELS:
             return None
         if image.format == "png":
@@ -62,8 +64,15 @@ def small_of(image: StoredImage) -> SmallPicture | None:
                 return _reduced(_of_8_bits(np.asarray(file)) if file.mode.startswith("I") else file.convert("L"))
         pixels = np.frombuffer(image.data, np.dtype(image.dtype).newbyteorder("<"))
         return _reduced(_of_8_bits(pixels.reshape(height, width, image.channels)))
-    except DECODE_ERRORS:
+    except (*DECODE_ERRORS, ImageError):
         return None
+
+
+def _of_jpeg(data: bytes, height: int, width: int) -> SmallPicture:
+    try:
+        return small_jpeg(data, height, width, strict=False)
+    except ValueError:  # stored with a decoder_warning: it complains of some headers even when it is not strict
+        return _reduced(load_jpeg(data, read_header(data)).convert("L"))
 
 
 def _of_8_bits(pixels: npt.NDArray[Any]) -> Image.Image:

@@ -10,7 +10,8 @@ import simplejpeg
 
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import png
-from beam_tfrecord.images.decode import decode_png
+from beam_tfrecord.images.decode import decode_png, load_jpeg
+from beam_tfrecord.images.jpeg import read_header
 from beam_tfrecord.images.pixels import as_image
 from beam_tfrecord.images.stored import Notes, StoredImage
 
@@ -48,8 +49,12 @@ def _counts(pixels: npt.NDArray[np.integer], size: int) -> npt.NDArray[np.uint64
 
 def _pixels_of(image: StoredImage) -> npt.NDArray[np.integer]:
     if image.format == "jpeg":
-        colorspace = "GRAY" if image.channels == 1 else "RGB"
-        decoded: npt.NDArray[np.uint8] = simplejpeg.decode_jpeg(image.data, colorspace, strict=False)
+        mode, colorspace = ("L", "GRAY") if image.channels == 1 else ("RGB", "RGB")
+        try:
+            decoded: npt.NDArray[np.uint8] = simplejpeg.decode_jpeg(image.data, colorspace, strict=False)
+        except ValueError:  # stored with a decoder_warning
+            loaded = load_jpeg(image.data, read_header(image.data)).convert(mode)
+            decoded = np.asarray(loaded).reshape(image.height, image.width, image.channels)
         return decoded
     if image.format == "png":
         return decode_png(png.read_chunks(image.data), Notes()).pixels

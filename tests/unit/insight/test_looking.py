@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 
+import numpy as np
 import pytest
 
 from beam_tfrecord.conversion.writing.looking import SUMMED_PICTURES, SUMMED_SHARE, looking_for
 from beam_tfrecord.images.convert import convert_image
 from beam_tfrecord.images.stored import StoredImage
+from beam_tfrecord.insight.grids import LEVEL
 from beam_tfrecord.options.config import ConvertConfig, ImagePolicy
 from benchmarks.near_duplicates import scene
 from tests.samples import jpeg, png
@@ -55,3 +57,19 @@ def test_the_sample_is_chosen_by_the_hash_of_the_content() -> None:
     hashes = [f"{(2**32 * number) // 1024:08x}" + "0" * 56 for number in range(1024)]
     summed = [seen.sums is not None for seen in looking.at_all([(image, sha256) for sha256 in hashes])]
     assert summed == [number < 1024 * SUMMED_SHARE for number in range(1024)]
+
+
+@pytest.mark.parametrize("marker", [b"\xff\xdb", b"\xff\xda"])
+def test_a_jpeg_that_the_decoder_complains_of_is_looked_at_as_it_would_be_without(marker: bytes) -> None:
+    """Bytes that belong to nothing, before a table and before the scan."""
+    whole = jpeg(scene(1, 256, 256))
+    place = whole.index(marker)
+    odd = convert_image(whole[:place] + b"\0\1\2\3" + whole[place:], ImagePolicy())
+    assert [code for code, _ in odd.warnings] == ["decoder_warning"]
+    looking = looking_for(CONFIG)
+    seen, plain = (looking.at(image, "0" * 64) for image in (odd, convert_image(whole, ImagePolicy())))
+    assert seen.grid
+    assert plain.grid
+    apart = np.abs(np.frombuffer(seen.grid, np.int16) - np.frombuffer(plain.grid, np.int16))
+    assert apart.max() <= 2 * LEVEL  # means of pixels, and pixels of an eighth
+    assert seen.sums == plain.sums
