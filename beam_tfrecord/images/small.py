@@ -64,15 +64,18 @@ def small_of(image: StoredImage) -> SmallPicture | None:
                 return _reduced(_of_8_bits(np.asarray(file)) if file.mode.startswith("I") else file.convert("L"))
         pixels = np.frombuffer(image.data, np.dtype(image.dtype).newbyteorder("<"))
         return _reduced(_of_8_bits(pixels.reshape(height, width, image.channels)))
-    except (*DECODE_ERRORS, ImageError):
+    except DECODE_ERRORS:
         return None
 
 
-def _of_jpeg(data: bytes, height: int, width: int) -> SmallPicture:
+def _of_jpeg(data: bytes, height: int, width: int) -> SmallPicture | None:
     try:
         return small_jpeg(data, height, width, strict=False)
     except ValueError:  # stored with a decoder_warning: it complains of some headers even when it is not strict
-        return _reduced(load_jpeg(data, read_header(data)).convert("L"))
+        try:
+            return _reduced(load_jpeg(data, read_header(data)).convert("L"))
+        except ImageError:
+            return None
 
 
 def _of_8_bits(pixels: npt.NDArray[Any]) -> Image.Image:
