@@ -9,6 +9,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # dependency installs again, and an unchanged one never asks the network, whatever the dates of files are.
 READY := $(VENV)/.ready-$(shell cat setup.py constraints.txt | cksum | cut -d ' ' -f 1)
 
+# Modules are compiled once, also where the environment forbids to keep that: tests start Python a hundred times.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test test-all test-engines fuzz bench bench-quick check format docs pictures constraints licences audit \
     flex-template dist smoke clean
