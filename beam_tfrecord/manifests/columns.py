@@ -8,7 +8,7 @@ from typing import Any
 
 from beam_tfrecord.core.account import COLUMNS, Account, AccountBuilder, Decision
 from beam_tfrecord.manifests.box_cells import ATTRIBUTE_COLUMNS
-from beam_tfrecord.manifests.box_table import SIZE_COLUMNS
+from beam_tfrecord.manifests.tables import SIZE_COLUMNS
 from beam_tfrecord.manifests.text.box_columns import BOX_NAMES, compact
 from beam_tfrecord.manifests.text.roles import PARTS, USUAL_NAMES, Roles, normal
 from beam_tfrecord.options.config import ManifestConfig

@@ -11,8 +11,8 @@ from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.columns import told_of_table
+from beam_tfrecord.manifests.tables import rows_of_cells
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles
-from beam_tfrecord.manifests.text.row_fields import rows_of_cells
 from beam_tfrecord.options.config import ManifestConfig
 
 PIECE_ROWS = 10_000

@@ -16,8 +16,8 @@ from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.picture_cells import PATH, leaf, parquet_places, picture_cell
 from beam_tfrecord.manifests.split_names import SPLIT_OF_NAME, split_of_shard
+from beam_tfrecord.manifests.tables import rows_of_cells
 from beam_tfrecord.manifests.text.compression import readable
-from beam_tfrecord.manifests.text.row_fields import rows_of_cells
 from beam_tfrecord.manifests.text.uri_text import folder_of, name_of
 from beam_tfrecord.manifests.typed_tables import TypedTable, table_of, with_class_names
 from beam_tfrecord.options.config import ManifestConfig

@@ -2,7 +2,7 @@
 
 Quoting is that of RFC 4180, read by the csv module in strict mode. The delimiter is found among comma, semicolon, tab
 and ``|``, and the columns by their names (:mod:`.roles`). A file with box columns has one row per box: those are
-gathered by :mod:`.box_table`.
+gathered by :mod:`..tables`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Sou
 from beam_tfrecord.manifests.columns import told_of_table
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.metadata_files import with_metadata_columns
+from beam_tfrecord.manifests.tables import rows_of_cells
 from beam_tfrecord.manifests.text.box_columns import Samples
 from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES, QuoteScanner, text_pieces
 from beam_tfrecord.manifests.text.dialect import DELIMITERS, LONGEST_CELL, Dialect, sample_rows, sniff_dialect
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
 from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles, known_names
-from beam_tfrecord.manifests.text.row_fields import NoRow, rows_of_cells
+from beam_tfrecord.manifests.text.row_fields import NoRow
 from beam_tfrecord.manifests.text.swallowed import line_among, line_within, swallowed
 from beam_tfrecord.manifests.text.uri_text import folder_of
 from beam_tfrecord.options.config import ManifestConfig

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from beam_tfrecord.annotations.cells import is_blank, plain, text_of
 from beam_tfrecord.core.elements import Finding, RejectedRow, Row
 from beam_tfrecord.errors import ElementError, RowError
-from beam_tfrecord.manifests.base import Files, Item
 from beam_tfrecord.manifests.split_names import split_of_cell
 from beam_tfrecord.manifests.text.inline_images import InlineImage
 from beam_tfrecord.manifests.text.roles import Roles, is_marked
@@ -45,37 +44,6 @@ def row_of(origin: str, cells: Mapping[str, Any], roles: Roles) -> Row | Rejecte
         reject = rejected(origin, error.code, error.message, _shown(cells.get(roles.image) if roles.image else None))
         column = dict(roles.texts).get("sequence")
         return replace(reject, sequence=text_of(cells.get(column)) or None) if column else reject
-
-
-def rows_of_cells(
-    table: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Roles, files: Files, base: str
-) -> Iterator[Item]:
-    """The rows of a table: one for each line, or, where each line is one box, one for each image.
-
-    table: (origin, cells by column) of each line; for a line that is none, a text that says why. base: the folder that
-    relative paths start from.
-    """
-    if roles.has_boxes:
-        from beam_tfrecord.manifests.box_table import group_boxes
-
-        items = group_boxes(table, roles)
-    else:
-        items = (
-            rejected(origin, "bad_row", cells) if isinstance(cells, str) else row_of(origin, cells, roles)
-            for origin, cells in table
-        )
-    return _with_mask_places(items, files, base) if roles.mask is not None else items
-
-
-def _with_mask_places(items: Iterator[Item], files: Files, base: str) -> Iterator[Item]:
-    """The same items, paths of masks joined to the folder."""
-    for item in items:
-        if isinstance(item, Row) and item.fields.get("mask"):
-            try:
-                item = item._replace(fields={**item.fields, "mask": files.join(base, item.fields["mask"])})
-            except ValueError as error:  # it leads out of a bucket
-                item = rejected(item.origin, "unsafe_path", f"the mask: {error}", source_rows=item.source_rows)
-        yield item
 
 
 def canonical_fields(cells: Mapping[str, Any], roles: Roles) -> dict[str, Any]:

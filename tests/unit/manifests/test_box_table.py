@@ -8,7 +8,7 @@ import pytest
 from beam_tfrecord.annotations.boxes import BoxesKind
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import AnnotationError, ConfigError
-from beam_tfrecord.manifests.box_table import group_boxes
+from beam_tfrecord.manifests.tables import group_boxes
 from beam_tfrecord.manifests.text.roles import find_roles
 from tests.annotation_tools import Warnings, make_config, parse
 

@@ -1,9 +1,10 @@
-"""Tables with boxes: one line per box, with its sides in columns of their own or in one, or lists of boxes in a cell.
+"""The rows of tables: one for each line, or, where each line is one box, one for each image.
 
-The style of the raccoon dataset and of the Object Detection API's tutorials (filename, width, height, class, xmin,
-ymin, xmax, ymax), of makesense (bbox_x, bbox_y, bbox_width, bbox_height), of the VGG Image Annotator, and of Hugging
-Face (a column ``objects``). Lines of one image may be anywhere in the file, and what the numbers of the boxes are is
-known when all of them were seen, so such a table is read in one piece.
+The sides of a box are in columns of their own or in one, or a cell holds a list of boxes: the style of the raccoon
+dataset and of the Object Detection API's tutorials (filename, width, height, class, xmin, ymin, xmax, ymax), of
+makesense (bbox_x, bbox_y, bbox_width, bbox_height), of the VGG Image Annotator, and of Hugging Face (a column
+``objects``). Lines of one image may be anywhere in the file, and what the numbers of the boxes are is known when all of
+them were seen, so such a table is read in one piece.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from beam_tfrecord.annotations.cells import is_blank, shown, whole_number
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ConfigError, ElementError, RowError
-from beam_tfrecord.manifests.base import Item
+from beam_tfrecord.manifests.base import Files, Item
 from beam_tfrecord.manifests.box_cells import (
     FOUR,
     attributes_of,
@@ -28,10 +29,39 @@ from beam_tfrecord.manifests.box_reading import BoxReading
 from beam_tfrecord.manifests.gathering import gather_by_image
 from beam_tfrecord.manifests.text.box_columns import compact
 from beam_tfrecord.manifests.text.roles import Roles, normal
-from beam_tfrecord.manifests.text.row_fields import canonical_fields, rejected
+from beam_tfrecord.manifests.text.row_fields import canonical_fields, rejected, row_of
 
 _SIZES = (("width", "height"), ("image_width", "image_height"), ("img_width", "img_height"))
 SIZE_COLUMNS = frozenset(name for pair in _SIZES for name in pair)
+
+
+def rows_of_cells(
+    table: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Roles, files: Files, base: str
+) -> Iterator[Item]:
+    """The rows of a table: one for each line, or, where each line is one box, one for each image.
+
+    table: (origin, cells by column) of each line; for a line that is none, a text that says why. base: the folder that
+    relative paths start from.
+    """
+    if roles.has_boxes:
+        items = group_boxes(table, roles)
+    else:
+        items = (
+            rejected(origin, "bad_row", cells) if isinstance(cells, str) else row_of(origin, cells, roles)
+            for origin, cells in table
+        )
+    return _with_mask_places(items, files, base) if roles.mask is not None else items
+
+
+def _with_mask_places(items: Iterator[Item], files: Files, base: str) -> Iterator[Item]:
+    """The same items, paths of masks joined to the folder."""
+    for item in items:
+        if isinstance(item, Row) and item.fields.get("mask"):
+            try:
+                item = item._replace(fields={**item.fields, "mask": files.join(base, item.fields["mask"])})
+            except ValueError as error:  # it leads out of a bucket
+                item = rejected(item.origin, "unsafe_path", f"the mask: {error}", source_rows=item.source_rows)
+        yield item
 
 
 def group_boxes(rows: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Roles) -> Iterator[Item]:
