@@ -8,9 +8,9 @@ from beam_tfrecord.annotations.base import FeatureSpec as FeatureSpec
 from beam_tfrecord.annotations.base import Placement as Placement
 from beam_tfrecord.annotations.base import Schema as Schema
 from beam_tfrecord.api import convert as convert
+from beam_tfrecord.api import plan_job as plan_job
 from beam_tfrecord.api import prepare as prepare
 from beam_tfrecord.conversion.job import Job as Job
-from beam_tfrecord.conversion.job import plan_job as plan_job
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan as DatasetPlan
 from beam_tfrecord.core.elements import Entry as Entry
 from beam_tfrecord.core.elements import Finding as Finding

@@ -6,8 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from beam_tfrecord.conversion import job as conversion_job
 from beam_tfrecord.conversion.job import Job, owned_folder, prepare_job, prepared_folder
+from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.options.config import ConvertConfig
+from beam_tfrecord.publishing.near_rows import with_near_rows
 from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage
 
@@ -37,6 +40,11 @@ def _looked_at(options: dict[str, Any]) -> tuple[Job, Storage]:
     config = ConvertConfig.from_options(options, beside=("rows", "pipeline_options"))
     storage = Storage.for_run(config.run)
     return prepare_job(config, storage, rows), storage
+
+
+def plan_job(job: Job, storage: Storage) -> DatasetPlan:
+    """What ``--plan`` shows of a job, found in this process. For ``near_duplicates`` all pictures are looked at."""
+    return conversion_job.plan_job(with_near_rows(job, storage), storage)
 
 
 def convert(

@@ -251,6 +251,14 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
             "Nearly the same picture lies in different splits, or in different groups.",
             "Remove one, or give both a common value in --group_column.",
         ),
+        "near_duplicate_dropped": Explanation(
+            "--near_duplicates drop left the row out: its picture is that of another row, or nearly so.",
+            "None needed; other names the picture that is kept.",
+        ),
+        "near_duplicates_straddle": Explanation(
+            "Pictures that --near_duplicates group keeps together lie in several splits that their source names.",
+            "Name one split for them, or leave the split out where --splits is to decide.",
+        ),
         "label_conflict": Explanation(
             "The same picture, or nearly the same, has different labels.", "Correct the labels, or remove both."
         ),

@@ -17,6 +17,7 @@ from beam_tfrecord.errors import BeamTfrecordError, ConfigError, JobError, Stora
 from beam_tfrecord.manifests import missing
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.options.places import parse_place
+from beam_tfrecord.publishing.near_rows import with_near_rows
 from beam_tfrecord.storage import Storage, public_uri
 from beam_tfrecord.storage.lease import Lease
 from pipelines.exits import DONE, FAILED, WITHHELD, end_of_process, guarded
@@ -155,6 +156,7 @@ def check_engine(beam_flags: Sequence[str], config: ConvertConfig, terminal: Ter
 
 def show_plan(job: Job, storage: Storage, terminal: TerminalOptions) -> int:
     """Print what would happen."""
+    job = with_near_rows(job, storage)
     plan = plan_job(job, storage)
     lines = plan_lines(plan, job)
     if not terminal.json:

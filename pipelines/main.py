@@ -13,6 +13,7 @@ from pipelines.terminal import fail
 COMMANDS = {
     "convert": "convert labelled images or a table to a TFRecord dataset",
     "verify": "check every record of a dataset against its checksums and metadata",
+    "inspect": "tell what stands out in the pictures of a dataset, or of a source before it is converted",
     "show": "print records, or draw a sheet of their pictures",
     "extract": "write the images and a manifest that convert to the same records again",
     "reshard": "write a dataset anew with other shards, compression or names of splits",

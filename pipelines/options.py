@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,11 +57,17 @@ def add_terminal_flags(parser: ArgumentParser) -> argparse._ArgumentGroup:
     return group
 
 
-def add_config_flags(parser: ArgumentParser) -> None:
-    """One flag for each option of the config; each section is a topic of the help."""
-    groups = {name: parser.add_topic(name, SECTION_TITLES[name]) for name in SECTIONS}
+def add_config_flags(
+    parser: ArgumentParser, sections: Iterable[str] = SECTIONS, without: Collection[str] = frozenset()
+) -> None:
+    """One flag for each option of the config; each section is a topic of the help.
+
+    sections: those whose options the command has. without: options of them that it does not have.
+    """
+    groups = {name: parser.add_topic(name, SECTION_TITLES[name]) for name in sections}
     for section, field in option_fields():
-        add_option(groups[section], field)
+        if section in groups and field.name not in without:
+            add_option(groups[section], field)
     parser.common |= COMMON
 
 
@@ -99,10 +105,11 @@ def default_text(field: dataclasses.Field[Any]) -> str:
     return str(default)
 
 
-def config_from(arguments: argparse.Namespace) -> ConvertConfig:
-    """The config for parsed flags. Raises ConfigError."""
+def config_from(arguments: argparse.Namespace, **others: Any) -> ConvertConfig:
+    """The config for parsed flags, and for other options where these flags are not given. Raises ConfigError."""
     names = {field.name for _, field in option_fields()}
-    return ConvertConfig.from_options({name: value for name, value in vars(arguments).items() if name in names})
+    given = {name: value for name, value in vars(arguments).items() if name in names and value is not None}
+    return ConvertConfig.from_options({**others, **given})
 
 
 def with_underscores(arguments: Iterable[str], known: Iterable[str]) -> list[str]:

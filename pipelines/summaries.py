@@ -68,7 +68,11 @@ def plan_lines(plan: DatasetPlan, job: Job) -> list[str]:
             f"note     {plural(survey.own_splits, 'row')} of {survey.rows:,} name a split, which {flags} as it is"
         )
     lines += [f"problem  {p.origin}: {p.code}: {p.message}" for p in survey.problems]
-    opened = "read only where --min_box needs their size" if job.config.choosing.min_box else "not opened"
+    opened = "not opened"
+    if job.config.choosing.near_duplicates != "keep":
+        opened = "looked at for --near_duplicates"
+    elif job.config.choosing.min_box:
+        opened = "read only where --min_box needs their size"
     lines.append(f"nothing was written (--plan); images were {opened}")
     return lines
 

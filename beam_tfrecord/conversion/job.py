@@ -47,18 +47,23 @@ class Job:
             self.lease.confirm(storage)
 
 
-def prepare_job(config: ConvertConfig, storage: Storage, rows: Sequence[Mapping[str, Any]] | None = None) -> Job:
+def prepare_job(
+    config: ConvertConfig,
+    storage: Storage,
+    rows: Sequence[Mapping[str, Any]] | None = None,
+    sources: tuple[Source, ...] | None = None,
+) -> Job:
     """Look at the inputs and the vocabulary. Raises ConfigError or ManifestError with all that a user can mend.
 
-    rows: given in memory, in place of the inputs.
+    rows: given in memory, in place of the inputs. sources: those of the inputs, where they are known.
     """
     config = replace(config, output=replace(config.output, output=_without_slash(config.output.output)))
     if config.output.array_record:
         check_array_record()
     if rows is not None:
-        sources: tuple[Source, ...] = (describe_rows(rows, config.manifest),)
+        sources = (describe_rows(rows, config.manifest),)
         check_id_column(sources[0], config.manifest)
-    else:
+    elif sources is None:
         sources = describe_inputs(storage, config.manifest, config.output.output)
     fixed = read_labels(config, storage)
     return Job(
@@ -213,14 +218,20 @@ def survey_sources(job: Job, storage: Storage) -> Survey:
 def _surveys(job: Job, storage: Storage) -> Iterator[Survey]:
     for number, source in enumerate(job.sources):
         entries = read_entries(Piece(source), job.config, storage, job.choice)
-        for block in pack_entries(entries, number, job.config, has_census=bool(source.census), keeps_items=False):
+        has_census, units = bool(source.census), job.choice.near.units
+        for block in pack_entries(entries, number, job.config, has_census=has_census, keeps_items=False, units=units):
             yield block.survey
 
 
 def plan_job(job: Job, storage: Storage) -> DatasetPlan:
     """The plan of a job, made in this process."""
+    return plan_surveyed(job, survey_sources(job, storage), storage)
+
+
+def plan_surveyed(job: Job, survey: Survey, storage: Storage) -> DatasetPlan:
+    """The plan of a job whose rows are surveyed."""
     return plan_dataset(
-        survey_sources(job, storage),
+        survey,
         job.sources,
         job.fixed_labels,
         job.config,

@@ -160,13 +160,14 @@ class ChosenAway:
     """Rows, and objects of rows that are kept, which an option chose away: counted in place of being carried along.
 
     reasons: rows by the option. source_rows: lines of the manifests that they were made of. objects: all of them. uris:
-    of the images of the rows, where it matters that somebody names them.
+    of the images of the rows, where it matters that somebody names them. told: warnings about them.
     """
 
     reasons: Mapping[str, int] = field(default_factory=dict)
     source_rows: int = 0
     objects: int = 0
     uris: tuple[str, ...] = ()
+    told: tuple[Finding, ...] = ()
 
     @property
     def rows(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 COVERS = 0.98  # of each side of the picture: a box that reaches over so much is the picture
 TINY = 3.0  # pixels of the stored image: a side below it
+ROUNDED = 0.01  # pixels that a side of a box may lose where it is stored
 STACKED = 0.95  # overlap (intersection over union) of two boxes of one class
 MOST_BOXES = 2_000  # of one picture that are compared with one another
 
@@ -31,10 +32,10 @@ def count_boxes(
     """
     if not boxes:
         return BoxCounts()
-    corners = np.array(boxes, np.float64)
+    corners = np.array(boxes, np.float32).astype(np.float64)  # as records have them, whose boxes are the same then
     sides = corners[:, 2:] - corners[:, :2]
-    covering = int((sides >= COVERS).all(axis=1).sum())
-    tiny = int((sides * size < TINY).any(axis=1).sum())
+    covering = int((sides >= np.float32(COVERS)).all(axis=1).sum())
+    tiny = int((sides * size < TINY - ROUNDED).any(axis=1).sum())
     return BoxCounts(len(boxes), covering, tiny, _stacked(corners, names) if len(boxes) > 1 else 0)
 
 

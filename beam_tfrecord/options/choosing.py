@@ -206,6 +206,12 @@ class ChoosingConfig(ConfigSection):
     drop_unlabelled: bool = option(
         False, "leave out the rows that have no label, object, mask or caption (any more)", parse=parse_flag
     )
+    near_duplicates: str = option(
+        "keep",
+        "what becomes of pictures that are the same, or nearly so: kept; left out but for one of them; kept in one of "
+        "the --splits. All but keep look at every picture in a pass of their own",
+        choices=("keep", "drop", "group"),
+    )
     limit: int | float | None = option(
         None,
         "take a sample of so many rows, or of so many percent, the same in every run; with --stratify each class keeps "

@@ -410,6 +410,16 @@ class ConvertConfig:
     def __post_init__(self) -> None:
         if self.splits.stratify and not self.splits.splits and self.choosing.limit is None:
             raise ConfigError("--stratify keeps the shares of --splits, or of --limit: give one of them as well")
+        if self.choosing.near_duplicates == "group" and self.splits.stratify and self.splits.splits:
+            raise ConfigError(
+                "--stratify places each class by itself and --near_duplicates group keeps pictures of several classes "
+                "together: give one of them, or --near_duplicates drop"
+            )
+        if self.choosing.near_duplicates != "keep" and self.images.validate == "header":
+            raise ConfigError(
+                f"--near_duplicates {self.choosing.near_duplicates} compares pixels, which --validate header does not "
+                "decode: leave one of them out"
+            )
         asked = self.choosing.asked_columns
         if self.manifest.asked_columns != asked:
             object.__setattr__(self, "manifest", dataclasses.replace(self.manifest, asked_columns=asked))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from beam_tfrecord.conversion.writing.statistics import add_statistics, placed_statistics
@@ -47,6 +47,11 @@ class Gathered:
     @property
     def num_records(self) -> int:
         return sum(shard.num_records for shard in self.shards)
+
+
+def in_order(gathered: Gathered) -> Gathered:
+    """The same with its shards sorted by split and index."""
+    return replace(gathered, shards=tuple(sorted(gathered.shards, key=lambda shard: shard.key)))
 
 
 def gathered_of(info: ShardInfo) -> Gathered:

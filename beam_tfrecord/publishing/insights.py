@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from beam_tfrecord.conversion.writing.names import Name, read_name
 from beam_tfrecord.conversion.writing.staging import read_lines, staged_of
 from beam_tfrecord.core.elements import Finding, WrittenShard
 from beam_tfrecord.insight.fingerprints import BITS
@@ -115,6 +116,18 @@ class LookFiles:
                 if place in places:
                     _, origin, uri, labels = line.decode("utf-8", "surrogateescape").split("\t")
                     found[start + place] = Item(shard.split, origin, uri, labels)
+        return found
+
+    def names(self, numbers: Iterable[int]) -> dict[int, Name]:
+        """As what the records with these numbers are known, where it was noted."""
+        wanted = set(numbers)
+        found: dict[int, Name] = {}
+        for shard, start in zip(self.shards, self.starts, strict=True):
+            if wanted.isdisjoint(range(start, start + shard.num_records)):
+                continue
+            for number, line in enumerate(read_lines(self.storage, staged_of(self.output, shard).names), start):
+                if number in wanted:
+                    found[number] = read_name(line)
         return found
 
 
@@ -256,17 +269,32 @@ def _outlines_of(rows: Looks) -> Outlines:
 # Pictures that are nearly the same
 
 
-def _near_ones(files: LookFiles) -> tuple[dict[str, Pairs], Pairs]:
-    """The pairs to tell, by code; those whose labels contradict one another.
+class Alike(NamedTuple):
+    """Pictures that are nearly the same, and copies of the same bytes. looks: at the members of these pairs, whose
+    numbers are sorted."""
 
-    Each picture is told once, beside the nearest one before it; a leak goes before a duplicate.
-    """
+    near: Pairs
+    copies: Pairs
+    members: Numbers
+    looks: Looks
+
+
+def find_alike(files: LookFiles) -> Alike:
+    """All pairs that are found; above MOST_PICTURES copies only."""
     near, copies = _found_pairs(files) if files.total <= MOST_PICTURES else (NO_PAIRS, _found_copies(files))
     members = np.sort(np.concatenate((near.first, near.second, copies.first, copies.second)))
     members = members[np.diff(members, prepend=-1) != 0]
     looks = files.chosen(members)
     local = near.numbered(lambda numbers: np.searchsorted(members, numbers))
-    near = near.of(alike(local, looks["thumbnail"]))
+    return Alike(near.of(alike(local, looks["thumbnail"])), copies, members, looks)
+
+
+def _near_ones(files: LookFiles) -> tuple[dict[str, Pairs], Pairs]:
+    """The pairs to tell, by code; those whose labels contradict one another.
+
+    Each picture is told once, beside the nearest one before it; a leak goes before a duplicate.
+    """
+    near, copies, members, looks = find_alike(files)
     labels, groups = looks["labels"], looks["group"]
     split_of = (
         np.array([shard.split for shard in files.shards])[files.shard_numbers(members)] if len(members) else members

@@ -50,7 +50,8 @@ def find_copies(
                 continue
             code = "duplicate_content" if split == shard.split else "split_leak"
             where = f"{other_uri} ({other})" if split == shard.split else f"{other_uri} ({other}) in split {split}"
-            findings.append(Finding(origin, uri, STAGE, code, f"in split {shard.split}: the same image as {where}"))
+            message = f"in split {shard.split}: the same image as {where}"
+            findings.append(Finding(origin, uri, STAGE, code, message, other=other_uri))
     return findings
 
 

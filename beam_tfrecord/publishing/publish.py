@@ -43,7 +43,7 @@ from beam_tfrecord.publishing.final_names import (
     staged_files,
     write_report,
 )
-from beam_tfrecord.publishing.gathering import Gathered
+from beam_tfrecord.publishing.gathering import Gathered, in_order
 from beam_tfrecord.publishing.insights import Insights, find_insights
 from beam_tfrecord.publishing.leaks import find_copies
 from beam_tfrecord.publishing.side_by_side import side_by_side
@@ -63,7 +63,7 @@ def publish_dataset(
     files: the shards, when another sink than the planned writer made them. Raises ConservationError when rows are
     missing or doubled.
     """
-    gathered = replace(gathered, shards=tuple(sorted(gathered.shards, key=lambda shard: shard.key)))
+    gathered = in_order(gathered)
     config = job.config
     staged = staged_files(gathered.shards, config.output.output) if files is None else files
     check_conservation(gathered, staged, plan)

@@ -22,6 +22,7 @@ from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.publishing.final_names import StagedFile
 from beam_tfrecord.publishing.gathering import Gathered
+from beam_tfrecord.publishing.near_rows import with_near_rows
 from beam_tfrecord.publishing.publish import publish_dataset
 from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage
@@ -129,7 +130,8 @@ class ConvertWithBeamSink(beam.PTransform):
         self._storage = storage
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[Summary]:
-        job, storage, config = self._job, self._storage, self._job.config
+        storage, config = self._storage, self._job.config
+        job = with_near_rows(self._job, storage)
         plan = plan_job(job, storage)
         made = (
             root

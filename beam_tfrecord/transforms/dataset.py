@@ -19,6 +19,7 @@ from beam_tfrecord.storage.lease import owner_of
 from beam_tfrecord.transforms.beam_sink import ConvertWithBeamSink
 from beam_tfrecord.transforms.counters import RetryCounts
 from beam_tfrecord.transforms.gathering import GatherShards
+from beam_tfrecord.transforms.looking import FindNearRows
 from beam_tfrecord.transforms.planning import PlaceEntries, PlanDataset
 from beam_tfrecord.transforms.reading import ReadBlocks
 from beam_tfrecord.transforms.shards import WriteShards
@@ -68,7 +69,10 @@ class ConvertDataset(beam.PTransform):
         job, storage = self._job, self._storage
         if job.config.output.writer == "beam":
             return root | "ConvertWithBeamSink" >> ConvertWithBeamSink(job, storage)
-        blocks = root | "ReadManifests" >> ReadBlocks(job.config, job.sources, storage, job.choice)
+        near = None
+        if job.config.choosing.near_duplicates != "keep":
+            near = root | "FindNearRows" >> FindNearRows(job, storage)
+        blocks = root | "ReadManifests" >> ReadBlocks(job.config, job.sources, storage, job.choice, near)
         plan = blocks | "PlanDataset" >> PlanDataset(job.config, job.sources, job.fixed_labels, storage, job.choice)
         straddling = blocks | "FindStraddling" >> FindStraddling(job.config, plan)
         return (

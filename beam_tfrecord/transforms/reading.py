@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import apache_beam as beam
 
 from beam_tfrecord.conversion.choosing.choice import NO_CHOICE, Choice, load_choice
+from beam_tfrecord.conversion.choosing.near_rows import NO_NEAR_ROWS, NearRows
 from beam_tfrecord.conversion.planning.block_reading import Block, NumberedPiece, read_blocks, read_entries
 from beam_tfrecord.core.elements import Entry, RejectedRow
 from beam_tfrecord.manifests import FORMATS
@@ -55,8 +57,8 @@ class _ReadBlocks(beam.DoFn):
         self._storage = storage
         self._retries = RetryCounts(storage)
 
-    def process(self, element: NumberedPiece) -> Iterable[Block]:
-        yield from read_blocks(element, self._config, self._storage, self._choice)
+    def process(self, element: NumberedPiece, near: NearRows = NO_NEAR_ROWS) -> Iterable[Block]:
+        yield from read_blocks(element, self._config, self._storage, replace(self._choice, near=near))
         self._retries.tell()
 
 
@@ -103,12 +105,21 @@ class ReadManifest(beam.PTransform):
 
 
 class ReadBlocks(beam.PTransform):
-    """Entries of all inputs in packed blocks, each with its survey: PBegin -> PCollection[Block]."""
+    """Entries of all inputs in packed blocks, each with its survey: PBegin -> PCollection[Block].
+
+    near: of one element, what is done with near-duplicates; None where ``choice`` tells it.
+    """
 
     def __init__(
-        self, config: ConvertConfig, sources: Sequence[Source], storage: Storage, choice: Choice = NO_CHOICE
+        self,
+        config: ConvertConfig,
+        sources: Sequence[Source],
+        storage: Storage,
+        choice: Choice = NO_CHOICE,
+        near: beam.PCollection[NearRows] | None = None,
     ) -> None:
         super().__init__()
+        self._near = near
         self._config = config
         self._sources = tuple(sources)
         self._storage = storage
@@ -116,8 +127,9 @@ class ReadBlocks(beam.PTransform):
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[Block]:
         read = _ReadBlocks(self._config, self._storage, self._choice)
+        near = self._choice.near if self._near is None else beam.pvalue.AsSingleton(self._near)
         return (
             root
             | "SplitManifests" >> SplitManifests(self._config, self._sources, self._storage)
-            | "ReadBlocks" >> beam.ParDo(read).with_output_types(Block)
+            | "ReadBlocks" >> beam.ParDo(read, near=near).with_output_types(Block)
         )

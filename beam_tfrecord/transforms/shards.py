@@ -14,7 +14,7 @@ from apache_beam.transforms.display import DisplayDataItem
 from beam_tfrecord.conversion.planning.blocks import unpack_block
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
 from beam_tfrecord.conversion.planning.straddling import Straddling
-from beam_tfrecord.conversion.writing.progress import PROGRESS
+from beam_tfrecord.conversion.writing.progress import PROGRESS, Progress
 from beam_tfrecord.conversion.writing.shards import ShardWriter, threads_for
 from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.images.memory import keep_large_buffers
@@ -25,9 +25,13 @@ from beam_tfrecord.transforms.planning import ShardKey
 
 
 class _WriteShards(beam.DoFn):
-    def __init__(self, config: ConvertConfig, storage: Storage, owner: str) -> None:
+    def __init__(
+        self, config: ConvertConfig, storage: Storage, owner: str, *, only_looks: bool, is_counted: bool
+    ) -> None:
         self._config = config
         self._owner = owner
+        self._only_looks = only_looks
+        self._is_counted = is_counted
         self._storage = storage
         self._pool: ThreadPoolExecutor | None = None
         self._retries = RetryCounts(storage)
@@ -49,11 +53,21 @@ class _WriteShards(beam.DoFn):
         threads = threads_for(self._config, plan)  # it depends on where the images are
         if self._pool is None:
             self._pool = ThreadPoolExecutor(threads, thread_name_prefix="read-ahead")
-            PROGRESS.total = plan.rows_left
-        progress = EngineProgress()
-        writer = ShardWriter(self._config, plan, self._storage, self._pool, threads, progress, owner=self._owner)
+            if self._is_counted:
+                PROGRESS.total = plan.rows_left
+        writer = ShardWriter(
+            self._config,
+            plan,
+            self._storage,
+            self._pool,
+            threads,
+            EngineProgress() if self._is_counted else Progress(),
+            owner=self._owner,
+            only_looks=self._only_looks,
+        )
         info = writer.write(split, index, itertools.chain.from_iterable(map(unpack_block, blocks)))
-        count_shard(info, writer.times)
+        if self._is_counted:
+            count_shard(info, writer.times)
         self._retries.tell()
         yield info
 
@@ -63,7 +77,8 @@ class WriteShards(beam.PTransform):
 
     Groups the blocks by shard: the only shuffle of entries, and no pixels in it. Images are read here. straddling: as
     :class:`.FindStraddling` gives it. owner: of the lease of the output folder
-    (:func:`beam_tfrecord.storage.lease.owner_of`).
+    (:func:`beam_tfrecord.storage.lease.owner_of`). only_looks: stage what was seen of the records, and not the records.
+    is_counted: whether counters and progress are told of it.
     """
 
     def __init__(
@@ -73,21 +88,29 @@ class WriteShards(beam.PTransform):
         straddling: beam.PCollection[Straddling],
         storage: Storage | None = None,
         owner: str = "",
+        *,
+        only_looks: bool = False,
+        is_counted: bool = True,
     ) -> None:
         super().__init__()
         self._straddling = straddling
         self._owner = owner
+        self._only_looks = only_looks
+        self._is_counted = is_counted
         self._config = config
         self._plan = plan
         self._storage = storage or Storage()
 
     def expand(self, placed: beam.PCollection[tuple[ShardKey, bytes]]) -> beam.PCollection[ShardInfo]:
+        write = _WriteShards(
+            self._config, self._storage, self._owner, only_looks=self._only_looks, is_counted=self._is_counted
+        )
         return (
             placed
             | "GroupByShard" >> beam.GroupByKey()
             | "WriteShard"
             >> beam.ParDo(
-                _WriteShards(self._config, self._storage, self._owner),
+                write,
                 plan=beam.pvalue.AsSingleton(self._plan),
                 straddling=beam.pvalue.AsSingleton(self._straddling),
             ).with_output_types(ShardInfo)

@@ -129,6 +129,8 @@ def _insight() -> Iterable[tuple[str, str, str]]:
     write_files(Path("pictures/train"), train)
     write_files(Path("pictures/test"), {"a/leak.jpg": jpeg(good[1], 40), "b/4.jpg": jpeg(scene(99, 160, 120))})
     yield from _told("pictures")
+    yield from _told("pictures", near_duplicates="drop")
+    yield from _told("pictures", near_duplicates="group")
     lines = ["image,label,xmin,ymin,xmax,ymax"]
     for number, picture in enumerate(good[:20]):
         write_files(Path("boxed"), {f"{number}.jpg": jpeg(picture)})

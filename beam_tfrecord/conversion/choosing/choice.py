@@ -12,6 +12,7 @@ from typing import Any
 
 from beam_tfrecord.annotations import KINDS
 from beam_tfrecord.annotations.base import AnnotationKind
+from beam_tfrecord.conversion.choosing.near_rows import NO_NEAR_ROWS, NearRows
 from beam_tfrecord.core.elements import Finding
 from beam_tfrecord.core.public_text import public_text, writable_text
 from beam_tfrecord.datasets.metadata import read_finding_lines
@@ -50,12 +51,15 @@ class Excluded:
 
 @dataclass(frozen=True)
 class Choice:
-    """What is taken of the inputs, all files read. remarks: (option, message) of what can match nothing."""
+    """What is taken of the inputs, all files read. remarks: (option, message) of what can match nothing. near: what is
+    done with near-duplicates, once it is decided.
+    """
 
     config: ChoosingConfig = field(default_factory=ChoosingConfig)
     renames: Mapping[str, str] = field(default_factory=dict)
     excluded: Excluded = field(default_factory=Excluded)
     remarks: tuple[tuple[str, str], ...] = ()
+    near: NearRows = NO_NEAR_ROWS
 
     @property
     def is_everything(self) -> bool:
@@ -64,6 +68,7 @@ class Choice:
         return not (
             self.renames
             or self.excluded
+            or self.near
             or config.where
             or config.keep_labels
             or config.drop_labels

@@ -2,7 +2,8 @@
 
 The order is that of the options: ``--exclude`` and ``--where`` look at the row as its manifest has it, before anything
 of it is parsed; ``--map_labels``, ``--keep_labels``, ``--drop_labels``, ``--min_box`` and ``--drop_unlabelled`` at its
-annotations. ``--limit`` comes last and is a matter of the plan (see :mod:`.limiting`).
+annotations; ``--near_duplicates`` at what was seen of all pictures before. ``--limit`` comes last and is a matter of
+the plan (see :mod:`.limiting`).
 """
 
 from __future__ import annotations
@@ -171,10 +172,13 @@ class Chooser:
         reason = lost if lost and not left else ""
         if not reason and config.drop_unlabelled and not is_labelled(entry):
             reason = "drop_unlabelled"
+        told = None if reason else self._choice.near.drop(entry)
+        if told is not None:
+            reason = "near_duplicates"
         if reason:
-            yield ChosenAway({reason: 1}, entry.source_rows, found, uris_of(entry))
+            yield ChosenAway({reason: 1}, entry.source_rows, found, uris_of(entry), () if told is None else (told,))
             return
-        yield entry
+        yield self._choice.near.warned(entry)
         if left < found:
             yield ChosenAway(objects=found - left)
 

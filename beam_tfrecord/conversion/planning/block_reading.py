@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from beam_tfrecord.conversion.choosing.choice import NO_CHOICE, Choice
 from beam_tfrecord.conversion.choosing.chooser import Chooser, Parsed
+from beam_tfrecord.conversion.choosing.near_rows import NO_NEAR_ROWS, Unit
 from beam_tfrecord.conversion.choosing.picture_sizes import PictureSizes
 from beam_tfrecord.conversion.entries import EntryParser
 from beam_tfrecord.conversion.planning.blocks import pack_block
@@ -48,7 +49,8 @@ def read_blocks(
 ) -> Iterator[Block]:
     """The entries of a piece in blocks, each with its survey."""
     entries = read_entries(numbered.piece, config, storage, choice)
-    return pack_entries(entries, numbered.number, config, has_census=bool(numbered.piece.source.census))
+    has_census = bool(numbered.piece.source.census)
+    return pack_entries(entries, numbered.number, config, has_census=has_census, units=choice.near.units)
 
 
 def pack_entries(
@@ -59,12 +61,14 @@ def pack_entries(
     *,
     has_census: bool = False,
     keeps_items: bool = True,
+    units: Mapping[str, Unit] = NO_NEAR_ROWS.units,
 ) -> Iterator[Block]:
     """Entries of one source in blocks of so many; one block at least. number: of the source among the inputs.
 
     has_census: the survey tells of the files that the entries name. keeps_items: False where only surveys are wanted.
+    units: as in :class:`.near_rows.NearRows`.
     """
-    builder = BlockBuilder(config.splits, number, has_census=has_census, limit=config.choosing.limit)
+    builder = BlockBuilder(config.splits, number, has_census=has_census, limit=config.choosing.limit, units=units)
     for entry in entries:
         if not isinstance(entry, (Entry, RejectedRow)):
             builder.tell(entry)

@@ -28,6 +28,7 @@ from beam_tfrecord.conversion.choosing.chooser import (
     uris_of,
 )
 from beam_tfrecord.conversion.choosing.limiting import Cell, CellSketch, cell_sketch, merge_cells
+from beam_tfrecord.conversion.choosing.near_rows import NO_NEAR_ROWS, Unit
 from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, Hashes, pack_entry, tally
 from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder, Decision, merge_accounts
 from beam_tfrecord.core.elements import ChosenAway, Entry, Finding, Member, RejectedRow
@@ -271,12 +272,21 @@ def first_findings(findings: Iterable[Finding], count: int = SHOWN_PROBLEMS) -> 
 
 
 class BlockBuilder:
-    """Gathers entries into block items, and what a survey needs of them. limit: of the rows, as --limit has it."""
+    """Gathers entries into block items, and what a survey needs of them. limit: of the rows, as --limit has it. units:
+    other ones for what --splits keeps together (see :class:`~beam_tfrecord.conversion.choosing.near_rows.NearRows`).
+    """
 
     def __init__(
-        self, config: SplitConfig, source: int, *, has_census: bool = False, limit: int | float | None = None
+        self,
+        config: SplitConfig,
+        source: int,
+        *,
+        has_census: bool = False,
+        limit: int | float | None = None,
+        units: Mapping[str, Unit] = NO_NEAR_ROWS.units,
     ) -> None:
         self._config = config
+        self._units = units
         self._limit = limit
         self._source = source
         self._has_census = has_census
@@ -306,6 +316,7 @@ class BlockBuilder:
         self._decisions: list[Decision] = []
         self._excluded: Counter[str] = Counter()
         self._away_lines = self._away_objects = 0
+        self._away_told: list[Finding] = []
         self._notes: list[ChoiceNotes] = []
         self._cells: dict[Cell, list[int]] = {}
 
@@ -315,6 +326,7 @@ class BlockBuilder:
             self._excluded.update(told.reasons)
             self._away_lines += told.source_rows
             self._away_objects += told.objects
+            self._away_told += told.told
             if self._has_census:
                 for place in told.uris:
                     self._files += name_hashes(place)
@@ -329,7 +341,7 @@ class BlockBuilder:
 
     def close(self) -> None:
         """End the block: what was chosen away joins its items, as one count."""
-        away = ChosenAway(dict(self._excluded), self._away_lines, self._away_objects)
+        away = ChosenAway(dict(self._excluded), self._away_lines, self._away_objects, told=tuple(self._away_told))
         if away.rows or away.objects:
             self._orders.setdefault(REJECTS, []).append(0)
             self.items.append(tally(away, self._source))
@@ -347,8 +359,11 @@ class BlockBuilder:
         first = labels[0] if labels and self._config.stratify else ""
         stratum, unit, split = first if self._limit is not None else "", 0, entry.split
         self._own_splits += split is not None
+        name = entry.group if entry.group is not None else entry.id
+        if split is None and name in self._units:
+            name, split = self._units[name]
         if split is None and self._config.splits:
-            unit = split_hash(seed, entry.group if entry.group is not None else entry.id)
+            unit = split_hash(seed, name)
             if self._config.stratify:
                 stratum = first
                 units, orders = self._strata.setdefault(stratum, ([], []))

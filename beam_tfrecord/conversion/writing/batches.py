@@ -13,6 +13,7 @@ from beam_tfrecord.conversion.choosing.chooser import count_objects
 from beam_tfrecord.conversion.planning.arranging import Placed
 from beam_tfrecord.conversion.planning.blocks import unpack_entry, unpack_fields
 from beam_tfrecord.conversion.writing.looking import Looking, Seen, looking_for
+from beam_tfrecord.conversion.writing.names import name_line
 from beam_tfrecord.conversion.writing.plain_records import PlainRecords, is_plain
 from beam_tfrecord.conversion.writing.records import STAGE, Read, RecordEncoder, read_named
 from beam_tfrecord.conversion.writing.statistics import ImageFacts
@@ -42,18 +43,20 @@ class EncodedBatch:
     """What became of some items, in their order.
 
     sources: number of the input of each item. source_rows: of all items. records: serialized; and of each of them, in
-    the same order, lines: of the items sidecar, and labels: every use of one. facts, formats: of each stored image.
-    pictures: images of each record; empty where each has one. exceptions: of all records. objects: how many are stored,
-    dropped (with a warning), lost with a reject and chosen away; excluded: rows that were chosen away, by option, and
-    excluded_by_input how many by the number of the input. looks: at each record; empty under --insight off. sums: of
-    the pictures that were decoded in full. bytes_read: of images that became records. spellings: files that were found
-    under another, by the number of the input and what differs. times: that it took.
+    the same order, lines: of the items sidecar, names: lines that tell as what it is known, where they are wanted, and
+    labels: every use of one. facts, formats: of each stored image. pictures: images of each record; empty where each
+    has one. exceptions: of all records. objects: how many are stored, dropped (with a warning), lost with a reject and
+    chosen away; excluded: rows that were chosen away, by option, excluded_by_input how many by the number of the input,
+    and told what is told of them. looks: at each record; empty under --insight off. sums: of the pictures that were
+    decoded in full. bytes_read: of images that became records. spellings: files that were found under another, by the
+    number of the input and what differs. times: that it took.
     """
 
     sources: list[int] = field(default_factory=list)
     source_rows: int = 0
     records: list[bytes] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
     labels: list[tuple[str, ...]] = field(default_factory=list)
     facts: list[ImageFacts] = field(default_factory=list)
     formats: list[str] = field(default_factory=list)
@@ -64,6 +67,7 @@ class EncodedBatch:
     objects: Counter[str] = field(default_factory=Counter)
     looks: list[Look] = field(default_factory=list)
     sums: list[ChannelSums] = field(default_factory=list)
+    told: list[Finding] = field(default_factory=list)
     excluded: Counter[str] = field(default_factory=Counter)
     excluded_by_input: Counter[int] = field(default_factory=Counter)
     bytes_read: int = 0
@@ -87,6 +91,7 @@ class EncodedBatch:
         self.excluded.update(away.reasons)
         self.excluded_by_input[source] += away.rows
         self.objects["excluded"] += away.objects
+        self.told += away.told
 
 
 @dataclass(slots=True)
@@ -215,6 +220,8 @@ class BatchEncoder:
                 batch.remarks.append(Remark(len(records), warnings, image.changed))
             records.append(data)
             lines.append(item_line(sha256[:16], entry.origin, entry.uri or "", names))
+            if self._looking.takes_names:
+                batch.names.append(name_line(entry))
             labels.append(names)
             facts.append(ImageFacts(image.width, image.height, len(image.data)))
             formats.append(kind)
@@ -270,6 +277,8 @@ class BatchEncoder:
         batch.records.append(record.data)
         content = record.content.hex()
         batch.lines.append(item_line(content, entry.origin, _uri_of(entry), record.labels))
+        if self._looking.takes_names:
+            batch.names.append(name_line(entry))
         if self._looking.takes_looks:
             width, height, num_bytes = record.facts[0][:3] if record.facts else (0, 0, 0)
             batch.looks.append(

@@ -34,13 +34,15 @@ class Seen(NamedTuple):
 class Looking:
     """What is looked at in the pictures of a dataset.
 
-    share: of the pictures that are decoded in full, chosen by the hash of their content, of 2**32.
+    share: of the pictures that are decoded in full, chosen by the hash of their content, of 2**32. takes_names: whether
+    it is noted as what each record is known (:mod:`.names`).
     """
 
     takes_looks: bool = False
     at_pixels: bool = False
     share: int = 0
     is_exact: bool = False
+    takes_names: bool = False
 
     def at(self, image: StoredImage, sha256: str) -> Seen:
         """The look at a stored picture. sha256: of its bytes, in hex."""

@@ -7,7 +7,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from beam_tfrecord.conversion.planning.arranging import DuplicateRule, Placed, arrange
@@ -51,7 +51,8 @@ class ShardWriter:
     """Writes shards of one dataset; several threads may call :meth:`write` for different shards.
 
     pool: threads that read and encode ahead; there are ``threads`` of them. progress: told in the thread that calls.
-    times: what the threads spent is added there. owner: as in :class:`.staging.StagedShard`.
+    times: what the threads spent is added there. owner: as in :class:`.staging.StagedShard`. only_looks: keep what was
+    seen of the records, and as what they are known, but not the records.
     """
 
     config: ConvertConfig
@@ -62,6 +63,7 @@ class ShardWriter:
     progress: ProgressSink
     times: WorkTimes = field(default_factory=WorkTimes)
     owner: str = ""
+    only_looks: bool = False
 
     def write(self, split: str, index: int, items: Iterable[BlockItem]) -> ShardInfo:
         """Write the shard of these items, or take over the finished one of an interrupted run (``--resume``)."""
@@ -74,7 +76,8 @@ class ShardWriter:
                 self._add_array_record(staged_of(self.config.output.output, finished), finished)
                 self.progress.add(finished.num_records, sum(finished.rejected.values()), 0)
                 return finished
-        with StagedShardFile(staged, self.storage, self.config, statistics_for(self.plan)) as file:
+        statistics = statistics_for(self.plan)
+        with StagedShardFile(staged, self.storage, self.config, statistics, keeps_records=not self.only_looks) as file:
             for batch in self._batches(placed):
                 started = time.perf_counter_ns()
                 file.add(batch)
@@ -112,7 +115,11 @@ class ShardWriter:
         if info.fingerprint != fingerprint:
             return None
         records = staged_of(self.config.output.output, info).records
-        if info.num_records and not (self.storage.is_file(records) and self.storage.size(records) == info.num_bytes):
+        if (
+            info.num_records
+            and not self.only_looks
+            and not (self.storage.is_file(records) and self.storage.size(records) == info.num_bytes)
+        ):
             return None
         return info
 
@@ -123,12 +130,11 @@ class ShardWriter:
 
     def _batches(self, placed: list[Placed]) -> Iterator[EncodedBatch]:
         """What became of the items, in their order, some at a time."""
+        looking = looking_for(self.config, self.plan.survey.rows, self.plan.record_bytes)
+        if self.only_looks:
+            looking = replace(looking, share=0, takes_names=True)
         encoder = BatchEncoder(
-            self.plan.schema,
-            self.config,
-            self.storage.read,
-            self.storage.find_other,
-            looking=looking_for(self.config, self.plan.survey.rows, self.plan.record_bytes),
+            self.plan.schema, self.config, self.storage.read, self.storage.find_other, looking=looking
         )
         size = self._task_items()
         tasks = (placed[start : start + size] for start in range(0, len(placed), size))

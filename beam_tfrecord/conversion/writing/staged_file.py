@@ -79,12 +79,17 @@ class StagedShardFile:
         for reject in batch.rejects:
             self._counts["rejected"][reject.code] += 1
             self._tell(self.staged.rejects, reject)
+        for warning in batch.told:
+            self._counts["warnings"][warning.code] += 1
+            self._tell(self.staged.warnings, warning)
         if not batch.records:
             return
         self._records += len(batch.records)
         places = self._append(batch.records) if self.keeps_records else [(0, 0)] * len(batch.records)
         first = self.statistics.add_all(batch.facts, batch.labels, places, batch.pictures)
         self._line(self.staged.items, "".join(batch.lines))
+        if batch.names:
+            self._line(self.staged.names, "".join(batch.names))
         self.statistics.add_sums(batch.sums)
         if batch.looks:
             self._looks += zip(batch.looks, places, strict=True)

@@ -88,10 +88,15 @@ class StagedShard:
         """What the look at each record gave, in order (:data:`beam_tfrecord.insight.looks.LOOK`)."""
         return self._path("looks")
 
+    @cached_property
+    def names(self) -> str:
+        """As what each record is known, in order (:mod:`.names`); only where records are looked at and not kept."""
+        return self._path("names.jsonl")
+
     @property
     def all(self) -> frozenset[str]:
         """Everything that may be there of a shard but for its info."""
-        sidecars = (self.rejects, self.warnings, self.items, self.looks)
+        sidecars = (self.rejects, self.warnings, self.items, self.looks, self.names)
         return frozenset({self.records, self.index_file, self.array_record, *sidecars})
 
     def of(self, kind: str) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from beam_tfrecord.core.elements import Finding
@@ -36,9 +35,9 @@ def read_finding_lines(lines: Iterable[bytes], name: str) -> Iterator[Finding]:
         try:
             values = json.loads(line)
             origin, uri, stage, code, message = (str(values[field]) for field in _FIELDS)
-            told = Finding(origin, uri, stage, code, message)
             score = values.get("score")
-            yield told if score is None else replace(told, score=float(score), other=str(values.get("other", "")))
+            score = None if score is None else float(score)
+            yield Finding(origin, uri, stage, code, message, score, str(values.get("other", "")))
         except (ValueError, TypeError, KeyError) as error:
             raise DatasetError(
                 f"{name}:{number}: is no object with {', '.join(_FIELDS)} ({type(error).__name__}: {error})"

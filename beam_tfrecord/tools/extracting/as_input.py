@@ -17,6 +17,7 @@ import io
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from beam_tfrecord.core.account import (
@@ -44,7 +45,7 @@ from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import Record, RecordFault, detect_compression, scan_records
 from beam_tfrecord.tfrecord.framing import HEADER_SIZE
 from beam_tfrecord.tools.extracting.command import joint_vocabulary
-from beam_tfrecord.tools.extracting.layout import Layout
+from beam_tfrecord.tools.extracting.layout import Layout, layout_of
 from beam_tfrecord.tools.extracting.paths import ImagePaths
 from beam_tfrecord.tools.extracting.pictures import RawPixels, raw_pixels
 from beam_tfrecord.tools.extracting.recognised_keys import Look, keys_of, look_at, unread
@@ -65,6 +66,9 @@ _METADATA = (".labels.txt", "/features.json", "/dataset_info.json")
 _MASKS = ("mask", "instance_mask")
 _CONTAINERS = {"gzip": ("gzip", 0), "zlib": ("deflate", 2)}  # the header of a zlib stream has two bytes (RFC 1950)
 _PARTS = ("id", "split", "group")
+_IN_ORDER = "in_order"  # detail of a source: its records keep the order in which they lie there
+_LAYOUT = "layout"  # detail of a source: what a conversion.json tells of its records
+_PLACES = 2**64
 _BY_SIZE = re.compile(r"(.+)-r(\d\d)\.tfrecords")  # StyleGAN's dataset_tool.py: the logarithm of the size
 
 
@@ -149,14 +153,48 @@ class TfrecordFormat(ManifestFormat):
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         told = piece.source.details["files"]
         names = {key: tuple(own) for key, own in piece.source.details["names"].items()}
-        layout = Layout(dict(piece.source.details["keys"]), names_by_key=names)
+        layout = piece.source.details.get(_LAYOUT) or Layout(dict(piece.source.details["keys"]), names_by_key=names)
         beside = piece.source.details["labels"]
         labels = read_labels(files, beside) if beside else None
         for number in range(piece.start, len(told) if piece.end < 0 else piece.end):
             uri, _, split, stated = told[number]
             if labels is not None:
                 stated = len(labels)
-            yield from _RowsOfFile(files, uri, split, stated, layout, config, labels).rows()
+            rank = None
+            if piece.source.details.get(_IN_ORDER):
+                rank = partial(_rank, number, len(told), stated or _PLACES)
+            yield from _RowsOfFile(files, uri, split, stated, layout, config, labels, rank).rows()
+
+
+def _rank(file: int, files: int, records: int, record: int) -> int:
+    """The place of a record among those of all files: even, as hashes are, where it is known how many there are."""
+    return (file * _PLACES + record * _PLACES // records) // files
+
+
+def in_order(source: Source) -> Source:
+    """The source with its records in the order in which they lie there."""
+    return replace(source, details={**source.details, _IN_ORDER: True})
+
+
+def dataset_source(uri: str, found: FoundFiles) -> Source:
+    """The records of a dataset of this tool as a source, in their order; convert does not take one as input."""
+    assert found.facts is not None
+    return in_order(
+        Source(
+            uri,
+            TfrecordFormat.name,
+            None,
+            base=found.folder or folder_of(found.files[0].uri),
+            labels=found.facts.vocabulary.names,
+            details={
+                "files": [[file.uri, file.name, file.split, file.records] for file in found.files],
+                "keys": dict(found.facts.keys),
+                "names": {},
+                "labels": "",
+                _LAYOUT: layout_of(found.facts),
+            },
+        )
+    )
 
 
 class _LabelFile(NamedTuple):
@@ -283,6 +321,7 @@ class _RowsOfFile:
     """The rows of one file of records.
 
     stated: how many records the metadata tell, or None. labels: of the records, where a file beside them has them.
+    rank: gives the place of a record by its number, where they keep their order.
     """
 
     files: Files
@@ -292,6 +331,7 @@ class _RowsOfFile:
     layout: Layout
     config: ManifestConfig
     labels: Sequence[str] | None = None
+    rank: Callable[[int], int] | None = None
     told: AccountBuilder = field(default_factory=AccountBuilder)
 
     def rows(self) -> Iterator[Item]:
@@ -351,6 +391,8 @@ class _RowsOfFile:
         line = found.line
         del line["place"]
         line.update(parts)
+        if self.rank is not None:
+            line["rank"] = self.rank(record.index)
         if self.labels is not None and record.index < len(self.labels):
             line["label"] = self.labels[record.index]
         views = frames(view)
