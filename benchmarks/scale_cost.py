@@ -13,17 +13,17 @@ BLOCK_OF_IDS = 5_000_000  # of the simulation, held at a time
 
 @dataclass(frozen=True)
 class Machines:
-    """What is assumed of the engine and the object store. None of it was measured.
+    """What is assumed of the engine and the object store. None of it was measured but get_cpu.
 
-    cores: of one worker. latency: seconds of one request. get_cpu: seconds of CPU of one request for an image (TLS, the
-    client library). bandwidth: bytes per second of one worker, in each direction. threads: reads under way at a time
-    for each core. connections: requests under way at a time in the publish step.
+    cores: of one worker. latency: seconds of one request. get_cpu: seconds of CPU of one request for an image, as row
+    R3 of docs/performance.md has it. bandwidth: bytes per second of one worker, in each direction. threads: reads under
+    way at a time for each core. connections: requests under way at a time in the publish step.
     """
 
     workers: int = 500
     cores: int = 4
     latency: float = 0.05
-    get_cpu: float = 0.002
+    get_cpu: float = 0.0004
     bandwidth: float = 250e6
     threads: int = 32
     connections: int = 64
