@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -176,6 +177,13 @@ class AzureStore(HttpStore):
         try:
             with network_faults(place):
                 answer = way.fetcher.send(way.url(place, query), {**headers, **way.headers()}, **sent)
+        except TransientError as error:
+            if way.is_anonymous and way.endpoint.startswith("https"):  # no emulator
+                raise StorageError(
+                    f"{place}: there are no Azure credentials for this account, and without them it cannot be used "
+                    f"({error.reason}); {LOGIN_HINT}"
+                ) from None
+            raise
         except AzureError as error:
             reason = str(error).partition("\n")[0]
             raise StorageError(f"{place}: the Azure credentials cannot be used ({reason}); {LOGIN_HINT}") from None
@@ -285,13 +293,17 @@ def find_way(account: str, settings: Mapping[str, str], environment: Mapping[str
         return Way(account, endpoint, "" if key else sas.lstrip("?"), key)
     if not endpoint.startswith("https"):  # tokens are not sent in the clear
         return Way(account, endpoint)
-    token = get_bearer_token_provider(
-        DefaultAzureCredential(managed_identity_client_id=settings.get("client_id")), _SCOPE
-    )
+    told_by = logging.getLogger("azure.identity")  # which warns at length of what is told in one line here
+    level = told_by.level
+    told_by.setLevel(logging.ERROR)
+    credential = DefaultAzureCredential(managed_identity_client_id=settings.get("client_id"))
+    token = get_bearer_token_provider(credential, _SCOPE)
     try:
         token()
     except AzureError:
         return Way(account, endpoint)
+    finally:
+        told_by.setLevel(level)
     return Way(account, endpoint, token=token)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,10 +17,12 @@ from beam_tfrecord.errors import ConfigError, ImageError, StorageError
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import RetryPolicy, Storage, StorageOptions
 from beam_tfrecord.storage.clients import forget_clients
-from tests.emulators import AZURE_KEY
+from tests.emulators import AZURE_KEY, free_port
 from tests.loopback import Answer, Request, Server, serving
 
 pytest.importorskip("azure.identity")
+from azure.core.exceptions import ClientAuthenticationError
+
 from beam_tfrecord.storage import azure
 from beam_tfrecord.storage.answers import Place
 from beam_tfrecord.storage.azure import Way, find_way
@@ -186,6 +190,25 @@ def test_without_credentials_the_cure_is_named(storage: Storage, monkeypatch: py
         ):
             storage.read(f"{BOX}/x")
     forget_clients()
+
+
+def test_an_account_that_cannot_be_reached_without_credentials_is_one_line(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def nobody() -> str:
+        logging.getLogger("azure.identity._credentials.chained").warning("a page of names")
+        raise ClientAuthenticationError("nothing was found")
+
+    for name in [name for name in os.environ if name.startswith("AZURE_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(azure, "get_bearer_token_provider", lambda *_: nobody)
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{free_port()}")
+    with pytest.raises(StorageError, match=r"there are no Azure credentials for this account.*az login") as told:
+        storage.read(f"{BOX}/x")
+    forget_clients()
+    assert "\n" not in str(told.value)
+    assert caplog.records == []
+    assert storage.counters.snapshot() == {}
 
 
 def test_where_an_account_is_served_and_with_what(monkeypatch: pytest.MonkeyPatch) -> None:
