@@ -16,7 +16,13 @@ from beam_tfrecord.annotations.mask_file import SemanticMaskKind
 from beam_tfrecord.annotations.objects import Box, Object
 from beam_tfrecord.conversion.planning import survey as survey_module
 from beam_tfrecord.conversion.planning.blocks import REJECTS, BlockItem, pack_block, pack_entry, unpack_entry
-from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan, plan_dataset, plan_shard_counts, plan_vocabulary
+from beam_tfrecord.conversion.planning.dataset_plan import (
+    DatasetPlan,
+    ids_of_numbers,
+    plan_dataset,
+    plan_shard_counts,
+    plan_vocabulary,
+)
 from beam_tfrecord.conversion.planning.mask_depth import deep_kinds
 from beam_tfrecord.conversion.planning.straddling import hashes_by_heap, join_straddling, straddling_in
 from beam_tfrecord.conversion.planning.survey import (
@@ -354,3 +360,19 @@ def test_splits_that_differ_only_in_case_are_refused() -> None:
     survey, _ = blocks_of([entry(1, split="Train"), entry(2, split="train"), entry(3, split="test")], config())
     with pytest.raises(ConfigError, match=r"'Train' and 'train' differ only in case.*--input train="):
         plan_dataset(survey, NO_SOURCES, None, config(), lambda uris: {})
+
+
+@pytest.mark.parametrize(
+    ("names", "offset", "told"),
+    [
+        (("0", "1", "10", "2"), 0, "the label '10' has the id 2"),
+        (("1", "2"), 0, "the label '1' has the id 0"),
+        (("0", "1", "2"), 0, ""),
+        (("1", "2"), 1, ""),
+        (("0", "1", "x"), 5, ""),
+        ((), 0, ""),
+    ],
+)
+def test_numbers_whose_ids_are_others_are_told(names: tuple[str, ...], offset: int, told: str) -> None:
+    decision = ids_of_numbers(Vocabulary(names, offset))
+    assert (decision.value if decision else "") == told

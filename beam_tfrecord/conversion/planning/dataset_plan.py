@@ -30,6 +30,7 @@ from beam_tfrecord.conversion.planning.blocks import (
 from beam_tfrecord.conversion.planning.census import Walk
 from beam_tfrecord.conversion.planning.samples import NO_SAMPLE, Sample, take_sample
 from beam_tfrecord.conversion.planning.survey import HashSketch, SizeSample, Survey
+from beam_tfrecord.core.account import Decision
 from beam_tfrecord.core.elements import Finding
 from beam_tfrecord.core.splits import split_by_ratio, split_thresholds, stratified_counts
 from beam_tfrecord.errors import ConfigError, ManifestError, nearest
@@ -162,6 +163,9 @@ def plan_dataset(
     if config.manifest.strict:
         check_strict(inputs, told_nothing)
     schema = plan_schema(survey, sources, fixed_labels, config, deep_kinds, choice)
+    if fixed_labels is None and inputs and all(source.labels is None for source in sources):
+        told = tuple(filter(None, [ids_of_numbers(schema.vocabulary)]))
+        inputs = (replace(inputs[0], decisions=(*inputs[0].decisions, *told)), *inputs[1:])
     survey, sample = take_sample(survey, config.choosing.limit)
     strata = _stratify(survey, config)
     orders = _orders_by_split(survey, strata, config)
@@ -179,7 +183,7 @@ def plan_dataset(
         name: SplitPlan(name, sketch.count, boundaries(sketch, counts[name], cuts.get(name)))
         for name, sketch in sorted(orders.items())
     }
-    told = replace(
+    slim = replace(
         survey,
         orders={},
         strata={},
@@ -192,7 +196,7 @@ def plan_dataset(
         notes=NOTHING_NOTED,
     )  # the hashes have done their work: the plan goes to every worker
     return DatasetPlan(
-        told,
+        slim,
         schema,
         splits,
         strata,
@@ -290,6 +294,20 @@ def plan_vocabulary(
         raise ConfigError("--keep_category_ids needs an input that states ids of categories (COCO)")
     are_numbers = bool(sources) and all(source.details.get(NUMBERS) for source in sources)
     return Vocabulary(tuple(sorted(survey.labels, key=_by_number if are_numbers else None)), offset)
+
+
+def ids_of_numbers(vocabulary: Vocabulary) -> Decision | None:
+    """What is decided about labels that all are whole numbers where their ids are others: who expects the number itself
+    must hear of it."""
+    if not vocabulary.names or not all(name.isascii() and name.isdecimal() for name in vocabulary.names):
+        return None
+    other = next(
+        ((name, own) for name, own in zip(vocabulary.names, vocabulary.ids, strict=True) if int(name) != own), None
+    )
+    if other is None:
+        return None
+    why = "labels are names, and ids count them in the order of their characters; --labels with ids keeps the numbers"
+    return Decision("ids", f"the label {other[0]!r} has the id {other[1]}", why)
 
 
 def _by_number(label: str) -> tuple[bool, int, str]:
