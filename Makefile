@@ -13,8 +13,8 @@ READY := $(VENV)/.ready-$(shell cat setup.py constraints.txt | cksum | cut -d ' 
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-all test-engines fuzz bench bench-quick check format docs pictures constraints licences audit \
-    flex-template dist smoke clean
+.PHONY: help venv demo test test-all test-engines test-image fuzz bench bench-quick check format docs pictures \
+    constraints licences audit flex-template dist smoke clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ test-all: $(READY) ## run what make test leaves out: kills, real clusters, long 
 test-engines: $(READY) ## the same bytes on Prism, Beam's JVM job service, Flink, Spark and real object stores: fetches what can be had, says what it skips
 	@$(BIN)/python -m tests.fetch_engines build/engines
 	@ENGINES=build/engines $(BIN)/python -m pytest --numprocesses 2 --dist loadscope tests/cluster $(ARGS)
+
+test-image: $(READY) ## the image, built without a Docker engine and run: needs root, buildah, debootstrap and Go, 10 GB and 15 minutes
+	@IMAGE_PLACE=build/image $(BIN)/python -m pytest -v -s --durations=0 tests/cluster/test_image.py $(ARGS)
 
 fuzz: $(READY) ## damaged images, odd documents and random collections by the ten thousand (ARGS="--count 50000 --seed 1 --keep folder")
 	@$(BIN)/python -m tests.fuzz_images $(or $(ARGS),--count 20000)

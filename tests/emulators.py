@@ -121,7 +121,7 @@ def running(
         cwd=folder,
     ) as process:
         try:
-            _wait_for(port, process)
+            wait_for(port, process)
             yield process
         finally:
             process.terminate()
@@ -138,7 +138,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if process.poll() is not None:
