@@ -3,9 +3,8 @@
 #   docker build -t IMAGE .                               with s3://, HEIC, COCO masks: --build-arg EXTRAS=aws,heif,coco
 #   beam-tfrecord convert ... --runner DataflowRunner --sdk_container_image IMAGE
 #
-# Not tested: no Docker engine was at hand, so this image has been neither built nor started. The tests check what can
-# be checked without one: that its Beam is the one of constraints.txt, that every file that it copies and names is there,
-# and that the package installs and starts from a plain copy of these files.
+# No Docker engine was at hand: `make test-image` builds this file without one, with stand-ins for both base images, and
+# runs it as a worker pool and as a launcher. docs/clusters.md says what stood in for what.
 
 ARG BEAM_VERSION=2.77.0
 

@@ -49,7 +49,7 @@ test-engines: $(READY) ## the same bytes on Prism, Beam's JVM job service, Flink
 	@ENGINES=build/engines $(BIN)/python -m pytest --numprocesses 2 --dist loadscope tests/cluster $(ARGS)
 
 test-image: $(READY) ## the image, built without a Docker engine and run: needs root, buildah, debootstrap and Go, 10 GB and 15 minutes
-	@IMAGE_PLACE=build/image $(BIN)/python -m pytest -v -s --durations=0 tests/cluster/test_image.py $(ARGS)
+	@IMAGE_PLACE=build/image $(BIN)/python -m pytest -v -s --durations=0 --override-ini=faulthandler_timeout=0 tests/cluster/test_image.py $(ARGS)
 
 fuzz: $(READY) ## damaged images, odd documents and random collections by the ten thousand (ARGS="--count 50000 --seed 1 --keep folder")
 	@$(BIN)/python -m tests.fuzz_images $(or $(ARGS),--count 20000)
