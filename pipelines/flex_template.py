@@ -10,11 +10,16 @@ breaks; a comma only separates where a uri follows, because names of files may h
 
 from __future__ import annotations
 
+import sys
+
+if not __package__ and sys.path[0] == __file__.rpartition("/")[0]:
+    # The launcher starts this file by its path, which puts its folder first, and a module of ours is called inspect.
+    del sys.path[0]
+
 import argparse
 import dataclasses
 import json
 import re
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
