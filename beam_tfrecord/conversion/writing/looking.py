@@ -16,9 +16,9 @@ from beam_tfrecord.options.config import ConvertConfig
 
 # Pictures that are decoded in full for the statistics of their channels, which costs several times a check: about so
 # many bytes, so large a share, or so many of them, whichever are most.
-SUMMED_BYTES = 1 << 20
+SUMMED_BYTES = 4 << 20
 SUMMED_SHARE = 1 / 256
-SUMMED_PICTURES = 16
+SUMMED_PICTURES = 32
 SUMMED_PIXELS = 16_000_000  # of one of them
 _SHARES = 1 << 32
 

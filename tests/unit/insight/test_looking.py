@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from beam_tfrecord.conversion.writing.looking import SUMMED_PICTURES, SUMMED_SHARE, looking_for
+from beam_tfrecord.conversion.writing.looking import SUMMED_BYTES, SUMMED_PICTURES, SUMMED_SHARE, looking_for
 from beam_tfrecord.images.convert import convert_image
 from beam_tfrecord.images.stored import StoredImage
 from beam_tfrecord.insight.grids import LEVEL
@@ -38,7 +38,7 @@ def test_looks_that_are_taken_together_are_those_of_each_picture() -> None:
     [
         (10, 1e9, 1),  # few
         (1_000, 1_000, 1),  # small
-        (10_000, 2**20 / 100, 100 / 10_000),  # 1 MiB of them
+        (10_000, SUMMED_BYTES / 100, 100 / 10_000),
         (300, 600_000, SUMMED_PICTURES / 300),
         (10**7, 100_000, SUMMED_SHARE),
     ],
