@@ -79,6 +79,7 @@ def make_parser(prog: str = "beam-tfrecord inspect") -> ArgumentParser:
         metavar="CODE,...",
         help=f"end with status 1 where there is a finding of one of these codes; {ALL} for any",
     )
+    parser.common -= {"columns", "labels", "image_format", "resize", "keys"}  # which seldom change what is found
     parser.common |= {"max_findings", "findings_file", "fail_on"}
     add_terminal_flags(parser)
     return parser

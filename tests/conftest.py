@@ -7,12 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import hypothesis
 import pytest
 
+from beam_tfrecord.storage.clients import forget_clients
 from tests.samples import class_folders, write_files
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,6 +38,13 @@ hypothesis.settings.load_profile("suite")
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes are no names of tests: they can hold a time (gzip does), and then two workers collect different tests."""
     return f"{argname}-{len(val)}B" if isinstance(val, bytes) else None
+
+
+@pytest.fixture(autouse=True)
+def no_clients_left() -> Iterator[None]:
+    """Clients keep connections to their server; tests start servers by the hundred, which a process knows few of."""
+    yield
+    forget_clients()
 
 
 @pytest.fixture(scope="session")

@@ -180,8 +180,8 @@ class LabelConfig(ConfigSection):
 
     labels: str | tuple[str, ...] | None = option(
         None,
-        "file with the label names in id order, one per line, or with their ids: a label map (.pbtxt), .json, .csv or "
-        ".yaml; other labels are rejects (default: those of a COCO or YOLO file, else all labels, sorted)",
+        "file with the label names in id order, one per line, or with ids (.pbtxt, .json, .csv, .yaml); other labels "
+        "are rejects (default: those of a COCO or YOLO file, else all labels, sorted)",
         parse=_parse_labels,
         metavar="FILE",
     )

@@ -21,6 +21,7 @@ PLACE_METAVARS = {
 PLACE = "PLACE"
 ARGUMENTS = {
     "convert": ("--input", "--images", "--exclude", "--map_labels", "--labels", "--output"),
+    "inspect": (PLACE, "--input", "--images", "--exclude", "--map_labels", "--labels", "--output"),
     "verify": (PLACE, "--results"),
     "show": (PLACE, "--sheet"),
     "extract": (PLACE, "--output"),
@@ -68,6 +69,7 @@ def line_for(command: str, argument: str, value: str, dataset: str = "data") -> 
     """A command line that is right but for one place. Paths are relative to the folder that ``home`` prepares."""
     good = {
         "convert": {"--input": "pics", "--output": "out"},
+        "inspect": {PLACE: dataset} if argument in (PLACE, "--output") else {"--input": "pics"},
         "unpack": {PLACE: "data.tar", "--output": "out"},
         "pack": {PLACE: dataset, "--output": "out.tar"},
         **{name: {PLACE: dataset, "--output": "out"} for name in ("extract", "reshard", "merge")},

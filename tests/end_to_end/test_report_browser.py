@@ -204,7 +204,8 @@ def test_rejects_are_filtered_by_words_and_by_code(page: Page) -> None:
 
 
 def test_pictures_are_found_by_the_name_of_their_class(page: Page) -> None:
-    shown = "[...document.querySelectorAll('.picture-group')].filter(g => g.offsetHeight).map(g => g.dataset.row)"
+    groups = "[...document.querySelectorAll('#picture-groups .picture-group')]"
+    shown = f"{groups}.filter(g => g.offsetHeight).map(g => g.dataset.row)"
     assert len(page.run(shown)) == len(NAMES)
     write(page, '[data-filter="picture-groups"]', "onerror")
     assert page.run(shown) == [EVIL_TOO]
@@ -213,7 +214,8 @@ def test_pictures_are_found_by_the_name_of_their_class(page: Page) -> None:
 
 
 def test_tabs_obey_mouse_and_arrows(page: Page) -> None:
-    tabs = "[...document.querySelectorAll('[role=tab]')]"
+    names = "#tab-panel-changed, #tab-panel-warnings"
+    tabs = f"[...document.querySelectorAll('{names}')]"
     selected = f"{tabs}.map(tab => tab.getAttribute('aria-selected'))"
     assert page.run(selected) == ["true", "false"]
     assert is_visible(page, "#panel-changed")

@@ -290,7 +290,9 @@ def check_graph(pipeline: beam_runner_api_pb2.Pipeline) -> None:
     components = pipeline.components
     names = {transform.unique_name for transform in components.transforms.values()}
     steps = {name.split("/")[1] for name in names if name.startswith("ConvertDataset/")}
-    assert steps == {"ReadManifests", "PlanDataset", "PlaceEntries", "WriteShards", "PublishDataset"}
+    assert steps == {
+        *("ReadManifests", "PlanDataset", "PlaceEntries", "FindStraddling", "WriteShards", "PublishDataset"),
+    }
     grouped = common_urns.primitives.GROUP_BY_KEY.urn
     for transform in components.transforms.values():
         if transform.spec.urn == grouped:

@@ -228,6 +228,9 @@ def test_ground_truth_beside_its_images(tmp_path: Path) -> None:
 # Tiny ImageNet
 
 
+SIDES = "1\t2\t30\t40\n"
+
+
 def tiny_imagenet(folder: Path, boxes: str, annotations: str, *images: str) -> str:
     for image in images:
         write(folder / image, b"")
@@ -235,6 +238,38 @@ def tiny_imagenet(folder: Path, boxes: str, annotations: str, *images: str) -> s
     write(folder / "val/val_annotations.txt", annotations)
     write(folder / "wnids.txt", "n02\nn01\n")
     return str(folder)
+
+
+class TestTinyImagenet(ManifestFormatContract):
+    format = TinyImagenetFormat()
+
+    def row(self, uri: str, path: str, line: int, split: str, code: str, image: str) -> tuple[str, dict[str, Any]]:
+        origin = f"{uri}/{path}:{line}"
+        box = {"class": code, "bbox": ["1", "2", "30", "40"], "origin": origin}
+        return origin, {"image": image, "split": split, "label": code, "boxes": [box]}
+
+    def sample(self, folder: Path) -> Sample:
+        images = ("train/n01/images/n01_0.JPEG", "val/images/val_0.JPEG", "test/images/test_0.JPEG")
+        uri = tiny_imagenet(folder / "t", f"n01_0.JPEG\t{SIDES}", f"val_0.JPEG\tn02\t{SIDES}", *images)
+        rows = [
+            (f"{uri}/test/images/test_0.JPEG", {"image": "test/images/test_0.JPEG", "split": "test"}),
+            self.row(uri, "train/n01/n01_boxes.txt", 1, "train", "n01", images[0]),
+            self.row(uri, "val/val_annotations.txt", 1, "val", "n02", images[1]),
+        ]
+        return Sample(uri, rows)
+
+    def odd_names(self, folder: Path, names: Sequence[str]) -> Sample:
+        lines = "".join(f"{name}\tn02\t{SIDES}" for name in names)
+        return Sample(tiny_imagenet(folder / "t", "", lines, *(f"val/images/{name}" for name in names)), [])
+
+    def damaged(self, folder: Path) -> Sample:
+        images = ("train/n01/images/a.JPEG", "train/n01/images/b.JPEG")
+        uri = tiny_imagenet(folder / "t", f"a.JPEG\t1\t2\nb.JPEG\t{SIDES}", "", *images)
+        boxes = "train/n01/n01_boxes.txt"
+        return Sample(uri, [self.row(uri, boxes, 2, "train", "n01", images[1])], [(f"{uri}/{boxes}:1", "bad_row")])
+
+    def empty(self, folder: Path) -> Sample:
+        return Sample(tiny_imagenet(folder / "t", "", ""), [])
 
 
 def test_tiny_imagenet_tells_of_images_that_are_not_there_and_of_lines_that_cannot_be_read(tmp_path: Path) -> None:
