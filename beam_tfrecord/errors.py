@@ -245,11 +245,12 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
         ),
         "near_duplicate": Explanation(
             "Two pictures of one split are the same but for size, encoding, brightness or being mirrored.",
-            "Remove one of them.",
+            "Remove one of them, or let --near_duplicates drop keep the first of them.",
         ),
         "near_leak": Explanation(
             "Nearly the same picture lies in different splits, or in different groups.",
-            "Remove one, or give both a common value in --group_column.",
+            "Keep them in one split with --near_duplicates group, or only one of them with drop; or give both a common "
+            "value in --group_column.",
         ),
         "near_duplicate_dropped": Explanation(
             "--near_duplicates drop left the row out: its picture is that of another row, or nearly so.",
