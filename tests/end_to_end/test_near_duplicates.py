@@ -122,6 +122,7 @@ def test_of_pictures_that_are_alike_the_one_that_comes_first_is_kept_and_the_oth
     assert left == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choice", ["drop", "group"])
 def test_the_order_of_the_rows_and_the_engine_decide_nothing(tmp_path: Path, choice: str) -> None:
     names = collection(tmp_path / "in", 5)
@@ -304,6 +305,7 @@ def test_a_plan_says_what_will_happen_and_writes_nothing(
     assert plan_job(job, Storage()).rows_left == summary.written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["near", "shards"])
 def test_a_run_that_is_killed_in_either_pass_goes_on_to_the_same_bytes(tmp_path: Path, place: str) -> None:
     names = collection(tmp_path / "in", 8, 30)

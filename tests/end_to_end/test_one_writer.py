@@ -24,6 +24,7 @@ from tests.end_to_end.datasets import converted, shard_bytes
 from tests.samples import class_folders, write_files
 
 
+@pytest.mark.slow
 def test_of_several_runs_at_once_exactly_one_publishes(tmp_path: Path) -> None:
     counts = run_trials(3, str(tmp_path / "outputs"), tmp_path, seed=5)
     assert counts.faults == []

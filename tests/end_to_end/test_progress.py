@@ -111,6 +111,7 @@ def test_a_terminal_shows_a_bar_that_grows_to_the_last_row(pictures: Path, tmp_p
     assert seen.stdout.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_bar_leaves_the_json_on_stdout_alone(pictures: Path, tmp_path: Path) -> None:
     seen = on_terminal(command(pictures, tmp_path / "out", "--json"))
     assert seen.status == 0
@@ -118,12 +119,14 @@ def test_a_bar_leaves_the_json_on_stdout_alone(pictures: Path, tmp_path: Path) -
     assert json.loads(seen.stdout)["rows"] == ROWS
 
 
+@pytest.mark.slow
 def test_quiet_writes_nothing_to_the_terminal(pictures: Path, tmp_path: Path) -> None:
     seen = on_terminal(command(pictures, tmp_path / "out", "--quiet"))
     assert (seen.status, seen.stderr) == (0, "")
     assert seen.stdout.startswith(f"{ROWS:,} rows")
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_no_bar(pictures: Path, tmp_path: Path) -> None:
     arguments = command(pictures, tmp_path / "out")
     done = subprocess.run(arguments, capture_output=True, stdin=subprocess.DEVNULL, timeout=300, check=True)

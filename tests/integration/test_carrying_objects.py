@@ -13,6 +13,7 @@ from tests.end_to_end.reading.kinds import convert_kind
 from tests.integration.test_storage_objects import lead_to
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", ["gcs_server", "s3_server"])
 def test_a_dataset_is_resharded_packed_and_unpacked_in_a_store(
     server: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

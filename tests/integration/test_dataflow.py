@@ -264,6 +264,7 @@ def check_description(job: dict[str, Any], bucket: Bucket) -> None:
     assert options["pipelineUrl"].removeprefix(f"gs://{bucket.name}/tmp/") in files(bucket, "tmp")
 
 
+@pytest.mark.slow
 def test_a_setup_file_brings_the_package_to_the_workers(bucket: Bucket, service: DataflowStub, tmp_path: Path) -> None:
     """Beam's own image, and an archive that Beam's stager makes of a copy of the tree."""
     shutil.copytree(ROOT, tmp_path / "tree", ignore=only_sources)
@@ -303,6 +304,7 @@ def check_graph(pipeline: beam_runner_api_pb2.Pipeline) -> None:
             assert is_known or b"DeterministicFastPrimitivesCoder" in key.payload, transform.unique_name
 
 
+@pytest.mark.slow
 def test_the_staged_pipeline_gives_the_bytes_of_a_local_run(
     bucket: Bucket, service: DataflowStub, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -326,6 +328,7 @@ def test_the_staged_pipeline_gives_the_bytes_of_a_local_run(
     assert line.rpartition(",")[0] == local_line.rpartition(",")[0] == "10 rows, 9 written, 1 rejected, 4 shards"
 
 
+@pytest.mark.slow
 def test_the_staged_pipeline_of_beams_own_sink_runs_too(bucket: Bucket, service: DataflowStub) -> None:
     service.when_asked = lambda number: (
         run_staged(staged_pipeline(bucket), service.jobs[0]["environment"]["sdkPipelineOptions"]["options"])

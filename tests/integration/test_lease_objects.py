@@ -42,6 +42,7 @@ class TestStoresThatKeepConditionsUnderFaults(LeaseContract):
             yield f"{server.scheme}://{server.new_bucket()}"
 
 
+@pytest.mark.slow  # each lease waits two seconds there
 class TestAStoreThatIgnoresConditions(LeaseContract):
     @pytest.fixture
     def root(self, gcs_server: Emulator, monkeypatch: pytest.MonkeyPatch) -> str:

@@ -180,6 +180,7 @@ def test_places_are_told_apart(value: str, expected: list[str]) -> None:
 
 
 NAMES = st.text(st.characters(exclude_characters="\n:", exclude_categories=("Cs", "Z", "Cc")), min_size=1)
+NAMES = NAMES.filter(lambda name: not name.endswith(","))  # which separates places, before white space too
 
 
 @given(st.lists(NAMES, min_size=1, max_size=4), st.sampled_from([",", "\n", " ,  ", " \n\n"]))
