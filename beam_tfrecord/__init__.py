@@ -17,8 +17,10 @@ from typing import Any
 @cache
 def _places() -> dict[str, str]:
     """The module of each public name."""
-    stub = ast.parse(pkgutil.get_data(__name__, "__init__.pyi") or "")
-    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    stub = pkgutil.get_data(__name__, "__init__.pyi")
+    if stub is None:
+        raise ImportError(f"{__name__} was loaded by something that cannot read __init__.pyi, which names what it has")
+    imports = [node for node in ast.parse(stub).body if isinstance(node, ast.ImportFrom)]
     return {alias.name: str(node.module) for node in imports for alias in node.names}
 
 

@@ -28,7 +28,7 @@ from beam_tfrecord.tools.inspecting import (
 from beam_tfrecord.tools.showing.printable import printable
 from pipelines.exits import DONE, FAILED, end_of_process, guarded
 from pipelines.options import add_config_flags, add_terminal_flags, config_from, split_beam_flags
-from pipelines.parsers import ArgumentParser, command_parser, place_to_write
+from pipelines.parsers import ArgumentParser, command_parser, count_of, place_to_write
 from pipelines.places import parse_places_and_beam_flags
 from pipelines.running import Shown, load_beam, run_shown
 from pipelines.terminal import counted, last_line, plural, say
@@ -59,7 +59,7 @@ def make_parser(prog: str = "beam-tfrecord inspect") -> ArgumentParser:
     group = parser.add_topic("findings", "findings")
     group.add_argument(
         "--max_findings",
-        type=_count,
+        type=count_of,
         default=SHOWN,
         metavar="N",
         help=f"print at most so many findings of one code, the worst (default: {SHOWN}; 0 for all); --json and "
@@ -83,12 +83,6 @@ def make_parser(prog: str = "beam-tfrecord inspect") -> ArgumentParser:
     parser.common |= {"max_findings", "findings_file", "fail_on"}
     add_terminal_flags(parser)
     return parser
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
-    return int(text)
 
 
 def _codes(text: str) -> tuple[str, ...]:

@@ -107,6 +107,13 @@ def add_help_flag(group: argparse._ActionsContainer, parser: ArgumentParser) -> 
     )
 
 
+def count_of(text: str) -> int:
+    """A whole number from 0, for argparse."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
 def one_of(*choices: str) -> Callable[[str], str]:
     """For ``type=`` of a flag: one of some words. The nearest is named for any other."""
 

@@ -23,7 +23,7 @@ from beam_tfrecord.tools.showing.selection import (
 )
 from pipelines.exits import DONE, FAILED, guarded
 from pipelines.options import add_terminal_flags
-from pipelines.parsers import ArgumentParser, command_parser, place_to_write
+from pipelines.parsers import ArgumentParser, command_parser, count_of, place_to_write
 from pipelines.places import PLACE_HELP, parse_places
 from pipelines.terminal import last_line, plural, say
 
@@ -55,7 +55,12 @@ def make_parser(prog: str = "beam-tfrecord show") -> ArgumentParser:
         help="the record with this number, from 0; 3,7,9 are three",
     )
     add("--where", action="append", default=[], metavar="KEY=VALUE", help="records with this value, as in label=cat")
-    add("--limit", type=_count, metavar="N", help=f"how many (default: {LIMIT}, or {SHEET_LIMIT} with --sheet; 0: all)")
+    add(
+        "--limit",
+        type=count_of,
+        metavar="N",
+        help=f"how many (default: {LIMIT}, or {SHEET_LIMIT} with --sheet; 0: all)",
+    )
     add("--split", metavar="NAME", help="of this split only")
     add(
         "--sheet",
@@ -73,12 +78,6 @@ def _numbers(text: str) -> list[int]:
     if not all(part.strip().isdecimal() for part in parts):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of a record; records are numbered from 0")
     return [int(part) for part in parts]
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
-    return int(text)
 
 
 def _positive(text: str) -> int:

@@ -23,7 +23,7 @@ from beam_tfrecord.tools.verifying.dataset import join_verdicts, verdict_from_js
 from beam_tfrecord.tools.verifying.decoders import AUTO, DECODERS, TENSORFLOW, choose_decoder
 from pipelines.exits import DONE, FAILED, end_of_process, guarded
 from pipelines.options import add_terminal_flags
-from pipelines.parsers import ArgumentParser, choices_metavar, command_parser, one_of, place_to_write
+from pipelines.parsers import ArgumentParser, choices_metavar, command_parser, count_of, one_of, place_to_write
 from pipelines.places import PLACE_HELP, parse_places_and_beam_flags
 from pipelines.running import Shown, load_beam, run_shown
 from pipelines.terminal import counted, last_line, plural, say, say_beside_bar
@@ -57,14 +57,14 @@ def make_parser(prog: str = "beam-tfrecord verify") -> ArgumentParser:
     )
     parser.add_argument(
         "--max_faults",
-        type=_count,
+        type=count_of,
         default=MAX_FAULTS,
         metavar="N",
         help=f"name at most so many faults of one kind for each file, and count the rest (default: {MAX_FAULTS}; "
         "0 for all)",
     )
     parser.add_argument(
-        "--threads", type=_count, default=0, metavar="N", help="threads for each file (default: one per core)"
+        "--threads", type=count_of, default=0, metavar="N", help="threads for each file (default: one per core)"
     )
     parser.add_argument(
         "--results",
@@ -75,12 +75,6 @@ def make_parser(prog: str = "beam-tfrecord verify") -> ArgumentParser:
     )
     add_terminal_flags(parser)
     return parser
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
-    return int(text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
