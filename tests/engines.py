@@ -243,6 +243,12 @@ class BrokenJob:
         """What tells of the shards that are finished."""
         return sorted((self.output / ".staging" / "shards").glob("*.info.json"))
 
+    @property
+    def published(self) -> bool:
+        """Whether a job that goes on alone has come to its end, with nothing left of what it worked with."""
+        names = {path.name for path in self.output.iterdir()}
+        return "dataset_info.json" in names and not any(name.startswith(".") for name in names)
+
     def resumed(self) -> None:
         convert(str(self.table), self.output, **self.options, resume=True)
 

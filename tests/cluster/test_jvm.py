@@ -215,7 +215,7 @@ def test_ctrl_c_leaves_a_job_to_an_engine_that_goes_on(engine: RunningEngine, tm
         assert job.returncode == 130, job.said
         (line,) = own_lines(job.said)
         assert line.startswith("no longer watching; the job goes on at localhost:")
-        wait_until(lambda: (job.output / "dataset_info.json").exists() and not (job.output / ".staging").exists())
+        wait_until(lambda: job.published)
         found = published(job.output)
         assert differing(found, job.anew()) == []
 
