@@ -9,7 +9,7 @@ neighbourhood: so the work grows with n log n, whatever the collection is like.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,8 @@ BLOCKS = 6
 WINDOW = 16  # fingerprints of one neighbourhood that each is compared with
 MOST_PICTURES = 16_000_000  # above it nobody looks for pairs: 40 bytes of each are held
 _AT_ONCE = 1 << 14  # thumbnails that are compared together
+_NONE, _NUMBER_BITS = np.iinfo(np.int64).max, 48  # of a picture
+_PAIRS_AT_ONCE = 1 << 18  # of copies of near pictures
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _24, _40 = np.uint64(24), np.uint64(40)
 
@@ -57,17 +59,38 @@ class Pairs:
         """The same pairs under other numbers."""
         return Pairs(renumber(self.first), renumber(self.second), self.distance, self.is_mirrored)
 
-    def nearest_before(self) -> Pairs:
-        """Of each picture the pair with the nearest one before it."""
-        order = np.lexsort((self.first, self.is_mirrored, self.distance, self.second))
-        second = self.second[order]
-        return self.of(order[np.flatnonzero(np.diff(second, prepend=-1))])
-
     def __len__(self) -> int:
         return len(self.first)
 
 
+def numbers_of(pairs: Pairs) -> Numbers:
+    """The pictures in pairs, each once, sorted."""
+    numbers = np.sort(np.concatenate((pairs.first, pairs.second)))
+    found: Numbers = numbers[np.diff(numbers, prepend=-1) != 0]
+    return found
+
+
 NO_PAIRS = Pairs(*(np.zeros(0, np.int64),) * 3, np.zeros(0, np.bool_))
+
+
+class Nearest:
+    """Of each picture, the pair with the nearest one before it: as it stands before mirrored, and the first of all."""
+
+    def __init__(self, members: Numbers) -> None:
+        self._members = members
+        self._best = np.full(len(members), _NONE)  # distance, mirrored and number in one, so that the least is nearest
+
+    def add(self, pairs: Pairs) -> None:
+        """Take in pairs of the members, whose numbers are sorted."""
+        own = (pairs.distance << 1 | pairs.is_mirrored) << _NUMBER_BITS | pairs.first
+        np.minimum.at(self._best, np.searchsorted(self._members, pairs.second), own)
+
+    def pairs(self) -> Pairs:
+        """The nearest of all pairs."""
+        found = np.flatnonzero(self._best != _NONE)
+        best = self._best[found]
+        how = best >> _NUMBER_BITS
+        return Pairs(best & ((1 << _NUMBER_BITS) - 1), self._members[found], how >> 1, how & 1 == 1)
 
 
 def near_pairs(fingerprints: Fingerprints, numbers: Numbers, most: int, mirrors: bool = True) -> Pairs:
@@ -153,6 +176,42 @@ def pairs_of_copies(contents: npt.NDArray[np.uint64]) -> Pairs:
     return Pairs(*pairs, zeros, zeros.astype(np.bool_))
 
 
+def with_copies(near: Pairs, copies: Pairs, kinds: Callable[[Numbers], Sequence[npt.NDArray[Any]]]) -> Iterator[Pairs]:
+    """Pairs of near pictures and of all their copies, some at a time: each picture beside those before it that are the
+    first of their kind, WINDOW of each content at most.
+
+    near: of pictures that are the first of their content. copies: each beside the first. kinds: values that tell kinds
+    of pictures apart, from their numbers.
+    """
+    firsts = numbers_of(near)
+    is_copy = np.isin(copies.first, firsts)
+    if not is_copy.any():
+        yield near
+        return
+    contents = np.concatenate((firsts, copies.first[is_copy]))  # by the first picture of each
+    members = np.concatenate((firsts, copies.second[is_copy]))
+    order = np.lexsort((members, contents))
+    contents, members = contents[order], members[order]
+    columns = [contents, *kinds(members)]
+    order = np.lexsort((members, *reversed(columns)))
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = np.any([values[order[1:]] != values[order[:-1]] for values in columns], axis=0)
+    heads = np.sort(order[is_first])
+    for one, other in ((near.first, near.second), (near.second, near.first)):
+        starts, ends = (np.searchsorted(contents[heads], one, side) for side in ("left", "right"))
+        for rank in range(WINDOW):
+            places = np.flatnonzero(starts + rank < ends)
+            begin, end = (np.searchsorted(contents, other[places], side) for side in ("left", "right"))
+            batch = np.cumsum(end - begin) // _PAIRS_AT_ONCE
+            for own in np.split(np.arange(len(places)), np.flatnonzero(np.diff(batch)) + 1):
+                which = np.repeat(own, (end - begin)[own])
+                second = members[np.concatenate([np.zeros(0, np.int64), *map(np.arange, begin[own], end[own])])]
+                first = members[heads[starts[places[which]] + rank]]
+                pair = places[which]
+                found = Pairs(first, second, near.distance[pair], near.is_mirrored[pair])
+                yield found.of(first < second)
+
+
 def alike(pairs: Pairs, thumbnails: Thumbnails) -> npt.NDArray[np.bool_]:
     """Which pairs have thumbnails (by the numbers of the pictures) that are alike; mirrored ones must be more so."""
     keep = np.zeros(len(pairs), np.bool_)
@@ -168,18 +227,14 @@ def alike(pairs: Pairs, thumbnails: Thumbnails) -> npt.NDArray[np.bool_]:
 
 def clusters_of(pairs: Pairs) -> list[Numbers]:
     """The pictures that pairs hold together, each cluster sorted, in the order of their first pictures."""
-    parent: dict[int, int] = {}
-
-    def root(number: int) -> int:
-        while parent.setdefault(number, number) != number:
-            parent[number] = parent[parent[number]]
-            number = parent[number]
-        return number
-
-    for one, other in zip(pairs.first.tolist(), pairs.second.tolist(), strict=True):
-        low, high = sorted((root(one), root(other)))
-        parent[high] = low
-    members: dict[int, list[int]] = {}
-    for number in sorted(parent):
-        members.setdefault(root(number), []).append(number)
-    return [np.array(own, np.int64) for _, own in sorted(members.items())]
+    members = numbers_of(pairs)
+    first, second = np.searchsorted(members, pairs.first), np.searchsorted(members, pairs.second)
+    root = np.arange(len(members))  # the first member of the cluster of each, as far as it is known
+    while len(first):
+        np.minimum.at(root, np.maximum(root[first], root[second]), np.minimum(root[first], root[second]))
+        while (root[root] != root).any():
+            root = root[root]
+        is_apart = root[first] != root[second]
+        first, second = first[is_apart], second[is_apart]
+    order = np.argsort(root, kind="stable")
+    return np.split(members[order], np.flatnonzero(np.diff(root[order])) + 1) if len(members) else []

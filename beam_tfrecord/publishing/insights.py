@@ -1,9 +1,9 @@
 """What the looks at all pictures of a conversion say together: findings, and what the report shows of them.
 
 Pictures are numbered in the order of the shards. Of each, 40 bytes are held while pairs are looked for (the hash of its
-content and its fingerprint); all else is read again from the looks that the writers left, for those that need it. Above
-MOST_PICTURES memory does not grow any more: copies are found through temporary files, nobody looks for near pairs, and
-what is usual is told from a part of the pictures.
+content and, of the first of its copies, its fingerprint); all else is read again from the looks that the writers left,
+for those that need it. Above MOST_PICTURES memory does not grow any more: copies are found through temporary files,
+nobody looks for near pairs, and what is usual is told from a part of the pictures.
 """
 
 from __future__ import annotations
@@ -20,17 +20,20 @@ import numpy.typing as npt
 from beam_tfrecord.conversion.writing.names import Name, read_name
 from beam_tfrecord.conversion.writing.staging import read_lines, staged_of
 from beam_tfrecord.core.elements import Finding, WrittenShard
-from beam_tfrecord.insight.fingerprints import BITS
+from beam_tfrecord.insight.fingerprints import BITS, Fingerprints
 from beam_tfrecord.insight.looks import LOOK, Looks
 from beam_tfrecord.insight.neighbours import (
     MOST_PICTURES,
     NEAR_BITS,
     NO_PAIRS,
+    Nearest,
     Pairs,
     alike,
     clusters_of,
     near_pairs,
+    numbers_of,
     pairs_of_copies,
+    with_copies,
 )
 from beam_tfrecord.insight.rules import Odd, Outlines, is_common, odd_pictures, outliers, usual_in
 from beam_tfrecord.publishing.repeated_hashes import repeated_hashes
@@ -40,6 +43,8 @@ STAGE = "insight"
 MOST_LINES = 50_000  # of warnings.jsonl for each code: the worst
 SHOWN_CLUSTERS, SHOWN_OF_CLUSTER, SHOWN_WORST = 40, 6, 12  # of the report, as pictures
 LISTED = 200  # of each code, in its table
+_LOOKS_AT_ONCE = 1 << 14  # that are read together: 6 MB
+_THUMBNAILS_AT_ONCE = 1 << 17  # pairs whose thumbnails are held together: 64 MB at most
 
 Numbers = npt.NDArray[np.int64]
 
@@ -75,28 +80,31 @@ class LookFiles:
         """How many pictures there are."""
         return sum(shard.num_records for shard in self.shards)
 
-    def rows(self) -> Iterator[tuple[int, Looks]]:
-        """The number of the first picture, and the looks, of each shard."""
-        for shard, start in zip(self.shards, self.starts, strict=True):
-            yield start, self._rows_of(shard)
+    def rows(self, wanted: Numbers | None = None) -> Iterator[tuple[int, Looks]]:
+        """Looks at pictures that follow one another, some thousands at a time, and the number of the first of them.
 
-    def _rows_of(self, shard: WrittenShard) -> Looks:
-        uri = staged_of(self.output, shard).looks
-        if not self.storage.is_file(uri):
-            return np.zeros(0, LOOK)
-        with self.storage.open(uri) as file:
-            return np.frombuffer(file.read(), LOOK)
-
-    def chosen(self, numbers: Numbers) -> Looks:
-        """The looks at some pictures, which are sorted."""
-        if not len(numbers):
-            return np.zeros(0, LOOK)
-        parts = []
+        wanted: sorted numbers; shards without any of these are left out.
+        """
         for shard, start in zip(self.shards, self.starts, strict=True):
-            own = numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, start + shard.num_records)]
-            if len(own):
-                parts.append(self._rows_of(shard)[own - start])
-        return np.concatenate(parts)
+            if wanted is not None and not len(_within(wanted, start, shard.num_records)):
+                continue
+            uri = staged_of(self.output, shard).looks
+            if not self.storage.is_file(uri):
+                continue
+            with self.storage.open(uri) as file:
+                while data := file.read(_LOOKS_AT_ONCE * LOOK.itemsize):
+                    rows = np.frombuffer(data, LOOK)
+                    yield start, rows
+                    start += len(rows)
+
+    def column(self, name: str, numbers: Numbers) -> npt.NDArray[Any]:
+        """What the looks at some pictures, whose numbers are sorted, tell under a name of LOOK."""
+        found: npt.NDArray[Any] = np.zeros(len(numbers), LOOK[name])
+        for start, rows in self.rows(numbers):
+            own = _within(numbers, start, len(rows))
+            place = np.searchsorted(numbers, start)
+            found[place : place + len(own)] = rows[name][own - start]
+        return found
 
     def shard_numbers(self, numbers: Numbers) -> Numbers:
         """Which shard each picture lies in."""
@@ -107,7 +115,7 @@ class LookFiles:
         wanted = np.array(sorted(set(numbers)), np.int64)
         found: dict[int, Item] = {}
         for shard, start in zip(self.shards, self.starts, strict=True):
-            own = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, start + shard.num_records)]
+            own = _within(wanted, start, shard.num_records)
             if not len(own):
                 continue
             places = set((own - start).tolist())
@@ -129,6 +137,11 @@ class LookFiles:
                 if number in wanted:
                     found[number] = read_name(line)
         return found
+
+
+def _within(numbers: Numbers, start: int, count: int) -> Numbers:
+    """Those of sorted numbers that are among so many from ``start`` on."""
+    return numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, start + count)]
 
 
 def look_files(written: Sequence[WrittenShard], output: str, storage: Storage) -> LookFiles:
@@ -229,6 +242,8 @@ class _Found:
 
     def add(self, odd: Odd, start: int, most: int) -> None:
         """Take in what a rule found among the pictures from a number on."""
+        if not len(odd.numbers):
+            return
         self.count += len(odd.numbers)
         numbers = np.concatenate((self.numbers, odd.numbers + start))
         scores = np.concatenate((self.scores, odd.scores))
@@ -270,23 +285,42 @@ def _outlines_of(rows: Looks) -> Outlines:
 
 
 class Alike(NamedTuple):
-    """Pictures that are nearly the same, and copies of the same bytes. looks: at the members of these pairs, whose
-    numbers are sorted."""
+    """near: pairs of pictures that are nearly the same, each the first one of all with its content. copies: pictures
+    with the same content, each beside the first of them."""
 
     near: Pairs
     copies: Pairs
-    members: Numbers
-    looks: Looks
 
 
 def find_alike(files: LookFiles) -> Alike:
     """All pairs that are found; above MOST_PICTURES copies only."""
-    near, copies = _found_pairs(files) if files.total <= MOST_PICTURES else (NO_PAIRS, _found_copies(files))
-    members = np.sort(np.concatenate((near.first, near.second, copies.first, copies.second)))
-    members = members[np.diff(members, prepend=-1) != 0]
-    looks = files.chosen(members)
-    local = near.numbered(lambda numbers: np.searchsorted(members, numbers))
-    return Alike(near.of(alike(local, looks["thumbnail"])), copies, members, looks)
+    if files.total > MOST_PICTURES:
+        return Alike(NO_PAIRS, _found_copies(files))
+    contents = np.zeros(files.total, np.uint64)
+    is_wanted = np.zeros(files.total, np.bool_)
+    for start, rows in files.rows():
+        own = slice(start, start + len(rows))
+        contents[own], is_wanted[own] = rows["content"], rows["alike"] == 1
+    copies = pairs_of_copies(contents)
+    del contents
+    is_wanted[copies.second] = False
+    wanted = np.flatnonzero(is_wanted)
+    prints: Fingerprints = files.column("fingerprint", wanted)
+    near = near_pairs(prints, np.arange(len(wanted)), NEAR_BITS).numbered(lambda places: wanted[places])
+    return Alike(near.of(_look_alike(near, files)), copies)
+
+
+def _look_alike(pairs: Pairs, files: LookFiles) -> npt.NDArray[np.bool_]:
+    """Which pairs have thumbnails that are alike."""
+    found = np.zeros(len(pairs), np.bool_)
+    for start in range(0, len(pairs), _THUMBNAILS_AT_ONCE):
+        own = slice(start, start + _THUMBNAILS_AT_ONCE)
+        part = pairs.of(np.arange(len(pairs))[own])
+        numbers = numbers_of(part)
+        first, second = np.searchsorted(numbers, part.first), np.searchsorted(numbers, part.second)
+        local = Pairs(first, second, part.distance, part.is_mirrored)
+        found[own] = alike(local, files.column("thumbnail", numbers))
+    return found
 
 
 def _near_ones(files: LookFiles) -> tuple[dict[str, Pairs], Pairs]:
@@ -294,38 +328,31 @@ def _near_ones(files: LookFiles) -> tuple[dict[str, Pairs], Pairs]:
 
     Each picture is told once, beside the nearest one before it; a leak goes before a duplicate.
     """
-    near, copies, members, looks = find_alike(files)
-    labels, groups = looks["labels"], looks["group"]
-    split_of = (
-        np.array([shard.split for shard in files.shards])[files.shard_numbers(members)] if len(members) else members
-    )
+    near, copies = find_alike(files)
+    members = numbers_of(near.joined(copies))
+    labels, groups = files.column("labels", members), files.column("group", members)
+    number_of_split = {split: number for number, split in enumerate(sorted({shard.split for shard in files.shards}))}
+    splits = np.array([number_of_split[shard.split] for shard in files.shards], np.int32)[files.shard_numbers(members)]
 
     def differ(values: npt.NDArray[Any], pairs: Pairs, none: Any = None) -> npt.NDArray[np.bool_]:
         one, other = (values[np.searchsorted(members, numbers)] for numbers in (pairs.first, pairs.second))
         found: npt.NDArray[np.bool_] = one != other
         return found if none is None else found & (one != none) & (other != none)
 
-    all_pairs = near.joined(copies)
-    conflicts = all_pairs.of(differ(labels, all_pairs, 0))
-    is_leak = differ(split_of, near) | differ(groups, near, 0)
-    leaks = near.of(is_leak).nearest_before()
-    others = near.of(~is_leak).nearest_before()
-    place = np.searchsorted(leaks.second, others.second)
-    is_told = place != np.searchsorted(leaks.second, others.second, side="right")
-    others = others.of(~is_told)
-    return {"near_leak": leaks, "near_duplicate": others}, conflicts.nearest_before()
+    def kinds(numbers: Numbers) -> list[npt.NDArray[Any]]:
+        places = np.searchsorted(members, numbers)
+        return [splits[places], groups[places], labels[places]]
 
-
-def _found_pairs(files: LookFiles) -> tuple[Pairs, Pairs]:
-    """Pairs of pictures whose fingerprints are near, and of those with the same content."""
-    contents = np.zeros(files.total, np.uint64)
-    prints = np.zeros((files.total, LOOK["fingerprint"].shape[0]), np.uint64)
-    is_alike = np.zeros(files.total, np.bool_)
-    for start, rows in files.rows():
-        own = slice(start, start + len(rows))
-        contents[own], prints[own], is_alike[own] = rows["content"], rows["fingerprint"], rows["alike"] == 1
-    near = near_pairs(prints, np.flatnonzero(is_alike), NEAR_BITS)
-    return near.of(contents[near.first] != contents[near.second]), pairs_of_copies(contents)
+    leaks, duplicates, conflicts = Nearest(members), Nearest(members), Nearest(members)
+    conflicts.add(copies.of(differ(labels, copies, 0)))
+    for pairs in with_copies(near, copies, kinds):
+        is_leak = differ(splits, pairs) | differ(groups, pairs, 0)
+        leaks.add(pairs.of(is_leak))
+        duplicates.add(pairs.of(~is_leak))
+        conflicts.add(pairs.of(differ(labels, pairs, 0)))
+    told, others = leaks.pairs(), duplicates.pairs()
+    others = others.of(~np.isin(others.second, told.second))
+    return {"near_leak": told, "near_duplicate": others}, conflicts.pairs()
 
 
 def _found_copies(files: LookFiles) -> Pairs:
@@ -408,14 +435,19 @@ def _places(
 ) -> dict[int, dict[str, Any]]:
     """Where records lie and how they are known, for the report."""
     wanted = np.array(sorted(set(numbers)), np.int64)
-    columns = zip(wanted.tolist(), files.shard_numbers(wanted).tolist(), files.chosen(wanted), strict=True)
+    columns = zip(
+        wanted.tolist(),
+        files.shard_numbers(wanted).tolist(),
+        *(files.column(name, wanted).tolist() for name in ("offset", "size")),
+        strict=True,
+    )
     return {
         number: {
             "file": file_of(files.shards[shard].key),
             "record": number - files.starts[shard],
-            "offset": int(look["offset"]),
-            "size": int(look["size"]),
+            "offset": offset,
+            "size": size,
             **_known_as(items[number]),
         }
-        for number, shard, look in columns
+        for number, shard, offset, size in columns
     }

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from beam_tfrecord.insight.fingerprints import mirrored
-from beam_tfrecord.insight.neighbours import Pairs, clusters_of, near_pairs, pairs_of_copies
+from beam_tfrecord.insight.neighbours import Nearest, Pairs, clusters_of, near_pairs, pairs_of_copies, with_copies
 
 NONE = np.zeros(0, np.int64)
 
@@ -66,7 +66,9 @@ def test_many_equal_ones_are_all_held_together() -> None:
     fingerprints = np.repeat(collection(9, 3)[:1], 500, axis=0)
     pairs = near_pairs(fingerprints, np.arange(500), 40)
     assert [own.tolist() for own in clusters_of(pairs)] == [list(range(500))]
-    assert sorted(pairs.nearest_before().second.tolist()) == list(range(1, 500))
+    nearest = Nearest(np.arange(500))
+    nearest.add(pairs)
+    assert nearest.pairs().second.tolist() == list(range(1, 500))
     assert len(pairs) <= 500 * 16 * 15 * 2  # what each is compared with, whatever the collection is like
 
 
@@ -83,3 +85,57 @@ def test_clusters_do_not_depend_on_the_order_of_pairs() -> None:
     for order in itertools.permutations(range(4)):
         pairs = Pairs(first[list(order)], second[list(order)], np.zeros(4, np.int64), np.zeros(4, np.bool_))
         assert [own.tolist() for own in clusters_of(pairs)] == expected
+
+
+def random_pairs(numbers: np.random.Generator, pictures: int, contents: int) -> tuple[Pairs, Pairs, np.ndarray]:
+    """Contents of pictures at random, some of which are near one another: (near, copies, contents)."""
+    content = numbers.integers(0, contents, pictures)
+    first = np.array([content.tolist().index(own) for own in content])
+    copies = np.flatnonzero(first != np.arange(pictures))
+    none = np.zeros(len(copies), np.int64)
+    own = np.unique(first)
+    ways = [pair for pair in itertools.combinations(own.tolist(), 2) if numbers.random() < 0.4]
+    near = Pairs(
+        np.array([one for one, _ in ways], np.int64),
+        np.array([other for _, other in ways], np.int64),
+        numbers.integers(0, 3, len(ways)),
+        numbers.random(len(ways)) < 0.5,
+    )
+    return near, Pairs(first[copies], copies, none, none == 1), content
+
+
+def test_each_copy_of_a_near_picture_is_beside_the_nearest_before_it_of_any_other_kind() -> None:
+    numbers = np.random.default_rng(5)
+    for _ in range(200):
+        near, copies, content = random_pairs(numbers, int(numbers.integers(2, 16)), int(numbers.integers(1, 6)))
+        kind = numbers.integers(0, 3, len(content))
+        for same in (True, False):
+            nearest = Nearest(np.arange(len(content)))
+            for pairs in with_copies(near, copies, lambda which: [kind[which]]):  # noqa: B023 - it is called at once
+                nearest.add(pairs.of((kind[pairs.first] == kind[pairs.second]) == same))
+            found = nearest.pairs()
+            expected = {}
+            for one, other, distance, turned in zip(
+                *(column.tolist() for column in (near.first, near.second, near.distance, near.is_mirrored)), strict=True
+            ):
+                here, there = np.flatnonzero(content == content[one]), np.flatnonzero(content == content[other])
+                for a, b in itertools.product(here.tolist(), there.tolist()):
+                    if (kind[a] == kind[b]) == same:
+                        told = (distance, turned, min(a, b))
+                        expected[max(a, b)] = min(told, expected.get(max(a, b), told))
+            columns = (found.second, found.distance, found.is_mirrored, found.first)
+            assert {
+                second: tuple(told) for second, *told in zip(*map(np.ndarray.tolist, columns), strict=True)
+            } == expected
+
+
+def test_pairs_of_copies_do_not_grow_with_their_square() -> None:
+    pictures = 3_000
+    content = np.arange(pictures) % 3
+    copies = Pairs(
+        content[3:], np.arange(3, pictures), *(np.zeros(pictures - 3, kind) for kind in (np.int64, np.bool_))
+    )
+    near = Pairs(np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([4, 5, 6]), np.zeros(3, np.bool_))
+    numbers = np.arange(pictures)
+    assert sum(map(len, with_copies(near, copies, lambda which: [which % 2]))) <= 3 * 2 * 2 * pictures
+    assert sum(map(len, with_copies(near, copies, lambda which: [numbers[which]]))) <= 3 * 2 * 16 * pictures
