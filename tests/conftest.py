@@ -31,7 +31,9 @@ os.environ.update(
 gc.set_threshold(50_000, 20, 50)
 
 # The machine is shared: slow is no error. In CI the same examples are tried on every run.
-hypothesis.settings.register_profile("suite", deadline=None, derandomize="CI" in os.environ)
+hypothesis.settings.register_profile(
+    "suite", deadline=None, derandomize="CI" in os.environ, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("suite")
 
 

@@ -108,7 +108,7 @@ def trial(context: Any, chance: random.Random, inputs: Sequence[Path], output: s
             counts.told[_kind(said[0])] += 1
     if len(winners) != 1 and not (kill and -signal.SIGKILL in statuses and not winners):
         counts.faults.append(f"trial {counts.trials}: {len(winners)} of {len(chosen)} runs published: {statuses}")
-    if not winners:
+    if not winners and not is_finished(output):
         further = started(context, line_for(inputs[chosen[0]], output), 0, logs / f"{counts.trials}-further.log")
         further.join(300)
         if further.exitcode != 0:
@@ -116,9 +116,17 @@ def trial(context: Any, chance: random.Random, inputs: Sequence[Path], output: s
             counts.faults.append(f"trial {counts.trials}: a further run ended with {further.exitcode}: {said}")
             return
         winners = [chosen[0]]
-    counts.faults += [
-        f"trial {counts.trials}: {fault}" for fault in faults_of(context, output, winners[0], inputs, logs)
-    ]
+    was_killed = not winners  # when it had published and not yet ended
+    winner = chosen[statuses.index(-signal.SIGKILL)] if was_killed else winners[0]
+    faults = faults_of(context, output, winner, inputs, logs)
+    faults += [] if was_killed else left_in(output)
+    counts.faults += [f"trial {counts.trials}: {fault}" for fault in faults]
+
+
+def is_finished(output: str) -> bool:
+    from beam_tfrecord.storage import Storage
+
+    return Storage().is_file(f"{output}/dataset_info.json")
 
 
 def faults_of(context: Any, output: str, winner: int, inputs: Sequence[Path], logs: Path) -> list[str]:
@@ -132,8 +140,13 @@ def faults_of(context: Any, output: str, winner: int, inputs: Sequence[Path], lo
     told = json.loads(storage.read(f"{output}/conversion.json"))
     if (told["written"], told["inputs"][0]["uri"]) != (winner + 3, str(inputs[winner])):
         faults.append(f"run {winner} said that it published, and the dataset is of {told['inputs'][0]['uri']}")
-    left = [name for name in storage.list_folder(output) if name.startswith(".")]
-    return faults + ([f"{left} is left"] if left else [])
+    return faults
+
+
+def left_in(output: str) -> list[str]:
+    from beam_tfrecord.storage import Storage
+
+    return [f"{name} is left" for name in Storage().list_folder(output) if name.startswith(".")]
 
 
 def _kind(line: str) -> str:

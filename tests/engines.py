@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -10,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,6 +26,7 @@ from tests.emulators import free_port, running
 from tests.end_to_end.reading.kinds import KINDS
 from tests.loopback import Answer, Request, Server, serving
 from tests.samples import HTML_ERROR_PAGE, class_folders, jpeg, noise, png, truncated, write_files, write_table
+from tests.waiting import PATIENCE, wait_until
 
 Files = dict[str, bytes]
 
@@ -201,36 +202,27 @@ def differing(found: Files, expected: Files) -> list[str]:
     return sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name))
 
 
-def kill_one(pids: Callable[[], list[int]], when: Callable[[], bool], seconds: float = 120) -> int:
-    """SIGKILL the first of some processes as soon as something is so; its id."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        found = pids()
-        if found and when():
-            os.kill(found[0], signal.SIGKILL)
-            return found[0]
-        time.sleep(0.02)
-    raise TimeoutError(f"there was no process to kill within {seconds} s")
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # A job that loses a worker
 
-SLOW_IMAGES = 40
+IMAGES = 40
 
 
-@dataclass(frozen=True)
+@dataclass
 class BrokenJob:
-    """A conversion that was disturbed after two of its eight shards were finished.
+    """A conversion that was disturbed after some of its eight shards were finished.
 
-    slow: set while the server takes its time. returncode, said: of the command, and what stood on its standard error.
-    options: of a conversion that goes on from there.
+    shards: how many. disturbed: until then the server gives no image beyond those. slow: set while it takes its time
+    for each. returncode, said: of the command, and what stood on its standard error. options: of a conversion that
+    goes on from there.
     """
 
     table: Path
     output: Path
     server: Server
     slow: threading.Event
+    disturbed: threading.Event
+    shards: int = 2
     returncode: int = 0
     said: str = ""
 
@@ -241,13 +233,54 @@ class BrokenJob:
     @property
     def staged(self) -> list[Path]:
         """What tells of the shards that are finished."""
-        return sorted((self.output / ".staging" / "shards").glob("*.info.json"))
+        folder = self.output / ".staging" / "shards"
+        with contextlib.suppress(FileNotFoundError):
+            return [folder / name for name in sorted(os.listdir(folder)) if name.endswith(".info.json")]
+        return []
+
+    @property
+    def is_held(self) -> bool:
+        """Whether so many shards are finished; it goes no further before it is disturbed."""
+        return len(self.staged) >= self.shards
 
     @property
     def published(self) -> bool:
         """Whether a job that goes on alone has come to its end, with nothing left of what it worked with."""
         names = {path.name for path in self.output.iterdir()}
         return "dataset_info.json" in names and not any(name.startswith(".") for name in names)
+
+    @contextmanager
+    def running(self, *flags: str) -> Iterator[subprocess.Popen[str]]:
+        """The command at it."""
+        line = ["convert", "--input", str(self.table), "--images", self.server.url, "--output", str(self.output)]
+        line = [sys.executable, "-m", "pipelines.main", *line, "--num_shards", "8", "--read_threads", "1"]
+        self.slow.set()
+        self.disturbed.clear()
+        with subprocess.Popen(
+            [*line, *flags],
+            cwd=ROOT,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
+            try:
+                yield process
+            finally:
+                self.slow.clear()
+                self.disturbed.set()
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)  # with the engine that it may have started
+
+    def disturb(self, process: subprocess.Popen[str], sign: int) -> str:
+        """Send a signal to all processes of the command when it is held; what it said until its end."""
+        wait_until(lambda: self.is_held or process.poll() is not None)
+        os.killpg(process.pid, sign)
+        self.disturbed.set()
+        _, said = process.communicate(timeout=PATIENCE)
+        self.slow.clear()
+        return said
 
     def resumed(self) -> None:
         convert(str(self.table), self.output, **self.options, resume=True)
@@ -260,65 +293,48 @@ class BrokenJob:
 
 
 @contextmanager
-def slow_job(folder: Path, *flags: str) -> Iterator[tuple[BrokenJob, subprocess.Popen[str]]]:
-    """The command at a conversion of images that come slowly over HTTP, at its third shard.
+def broken_job(folder: Path) -> Iterator[BrokenJob]:
+    """A conversion of images that come over HTTP, and no more of them once some shards are finished.
 
-    They come at once as soon as ``slow`` of the server is taken away.
+    Whoever disturbs it says so with ``disturbed``. They come slowly from then on, until ``slow`` is taken away.
     """
-    photos = {f"{n:02}.jpg": jpeg(Image.fromarray(noise(24, 24, n))) for n in range(SLOW_IMAGES)}
+    photos = {f"{n:02}.jpg": jpeg(Image.fromarray(noise(24, 24, n))) for n in range(IMAGES)}
     rows = [("image", "label"), *((name, "ab"[n % 2]) for n, name in enumerate(sorted(photos)))]
     table = write_table(folder / "data.csv", rows)
-    slow = threading.Event()
-    slow.set()
 
     def answer(request: Request) -> Answer:
-        return Answer(body=photos[request.path.rpartition("/")[2]], wait=0.2 if slow.is_set() else 0)
+        if job.slow.is_set() and job.is_held:
+            job.disturbed.wait(PATIENCE)
+        wait = 0.0 if not job.slow.is_set() else 1.0 if job.disturbed.is_set() else 0.05
+        return Answer(body=photos[request.path.rpartition("/")[2]], wait=wait)
 
     with serving(answer) as server:
-        job = BrokenJob(table, folder / "out", server, slow)
-        line = ["convert", "--input", str(table), "--images", server.url, "--output", str(job.output)]
-        line = [sys.executable, "-m", "pipelines.main", *line, "--num_shards", "8", "--read_threads", "1"]
-        with subprocess.Popen(
-            [*line, *flags],
-            cwd=ROOT,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        ) as process:
-            try:
-                yield job, process
-            finally:
-                slow.clear()
-                if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)  # with the engine that it may have started
-
-
-def wait_until(what: Callable[[], bool], seconds: float = 120) -> None:
-    """Wait for an event. Raises TimeoutError when it does not come at all."""
-    deadline = time.monotonic() + seconds
-    while not what():
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"it did not come within {seconds} s")
-        time.sleep(0.02)
+        job = BrokenJob(table, folder / "out", server, threading.Event(), threading.Event())
+        yield job
 
 
 @contextmanager
-def job_with_a_killed_worker(engine: RunningEngine, folder: Path, seconds: float) -> Iterator[BrokenJob]:
-    """Convert images that come slowly over HTTP, and kill a worker meanwhile. seconds: for the command to end then."""
+def slow_job(folder: Path, *flags: str) -> Iterator[tuple[BrokenJob, subprocess.Popen[str]]]:
+    """The command at such a conversion."""
+    with broken_job(folder) as job, job.running(*flags) as process:
+        yield job, process
+
+
+@contextmanager
+def job_with_a_killed_worker(engine: RunningEngine, folder: Path) -> Iterator[BrokenJob]:
+    """Convert images that come over HTTP, and kill a worker at the third shard."""
+    of_jobs_before = engine.workers()  # they may take their time to end
     with slow_job(folder, *engine.flags) as (job, process):
-        kill_one(engine.workers, lambda: len(job.staged) >= 2)
-        _, said = process.communicate(timeout=seconds)
+        wait_until(lambda: job.is_held or process.poll() is not None)
+        os.kill(next(pid for pid in engine.workers() if pid not in of_jobs_before), signal.SIGKILL)
         job.slow.clear()
+        job.disturbed.set()
+        _, said = process.communicate(timeout=PATIENCE)
         job.server.seen.clear()
         yield replace(job, returncode=process.returncode, said=said)
 
 
-def interrupted(job: BrokenJob, process: subprocess.Popen[str], seconds: float = 120) -> BrokenJob:
+def interrupted(job: BrokenJob, process: subprocess.Popen[str]) -> BrokenJob:
     """The job after Ctrl-C on a terminal, which all processes of the command get, at its third shard."""
-    wait_until(lambda: len(job.staged) >= 2 or process.poll() is not None)
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=seconds)
-    job.slow.clear()
+    said = job.disturb(process, signal.SIGINT)
     return replace(job, returncode=process.returncode, said=said)

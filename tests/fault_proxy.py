@@ -6,16 +6,20 @@ It stands before one server and passes requests on. Which request is spoiled, an
 from __future__ import annotations
 
 import http.client
+import json
 import random
+import re
 import socket
 import struct
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
+
+from tests.waiting import PATIENCE
 
 FAULTS = ("unavailable", "too_many", "reset", "lost", "cut", "delay")
 """unavailable: 503 at once. too_many: 429 at once. reset: the connection is reset before the request is passed on.
@@ -31,6 +35,8 @@ class FaultProxy(ThreadingHTTPServer):
     """The proxy. share: of answers that are spoiled. forbidden: buckets that nobody has a permission for (403).
 
     spoiled: how many answers were, by fault. paths: what was asked; spoiled_paths: what was asked in vain.
+    is_held: of the name of an object that is to be written, whether it is held back; ``holding`` is set when the first
+    one is. None of them is ever passed on.
     """
 
     daemon_threads = True
@@ -45,13 +51,33 @@ class FaultProxy(ThreadingHTTPServer):
         self.forbidden: set[str] = set()
         self.paths: list[str] = []
         self.spoiled_paths: list[str] = []
+        self.is_held: Callable[[str], bool] = lambda name: False
+        self.holding = threading.Event()
+        self.let_go = threading.Event()
+        self._seed = seed
         self._random = random.Random(seed)
         self._lock = threading.Lock()
+
+    def begin(self, share: float) -> None:
+        """What a proxy that has just been made does, whatever it was used for before."""
+        self.share, self.faults = share, FAULTS
+        self.spoiled.clear()
+        self.paths.clear()
+        self.spoiled_paths.clear()
+        self._random.seed(self._seed)
 
     @property
     def endpoint(self) -> str:
         """Its http:// address."""
         return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def holds(self, name: str) -> bool:
+        """Whether the writing of an object is held back."""
+        with self._lock:
+            if not self.is_held(name):
+                return False
+            self.holding.set()
+            return True
 
     def next_fate(self, path: str) -> str:
         """What becomes of the next request: one of the faults, ``forbidden`` or ``""``."""
@@ -81,9 +107,18 @@ def fault_proxy(
     try:
         yield proxy
     finally:
+        proxy.let_go.set()
         proxy.shutdown()
         proxy.server_close()
         thread.join()
+
+
+def _written(path: str, body: bytes) -> str:
+    """Name of the object that a request writes. Google's has it in the body, and behind the source of a copy."""
+    if path.startswith("/upload/"):
+        found = re.search(rb'"name": ("[^"]*")', body[:1000])
+        return str(json.loads(found[1])) if found else ""
+    return unquote(urlsplit(path).path.rpartition("/rewriteTo/")[2])
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -93,6 +128,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _pass_on(self) -> None:
         body = self._body()
+        if self.command in ("PUT", "POST") and self.server.holds(_written(self.path, body)):
+            self.server.let_go.wait(PATIENCE)
+            self._reset()
+            return
         fate = self.server.next_fate(self.path)
         if fate in ("unavailable", "too_many"):
             self._answer(503 if fate == "unavailable" else 429, [("Retry-After", "0")], b"spoiled")

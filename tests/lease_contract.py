@@ -16,6 +16,7 @@ import pytest
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.storage import Storage, lease
 from beam_tfrecord.storage.lease import LeaseKey, check_free, hold, lease_uri, take, take_for_job
+from tests.waiting import PATIENCE, wait_until
 
 
 def rewritten(storage: Storage, uri: str, **changes: Any) -> None:
@@ -126,7 +127,7 @@ class LeaseContract:
                 patched.setattr(lease, "RENEWAL", 0.05)
                 with hold(f"{root}/out", storage, "x") as held:
                     held.watch()
-                    deadline = time.monotonic() + 30
+                    deadline = time.monotonic() + PATIENCE
                     while not held._lost and time.monotonic() < deadline:
                         with contextlib.suppress(FileNotFoundError):
                             spoil(held.key.uri)  # again where a renewal came between, on a store without conditions
@@ -144,9 +145,7 @@ class LeaseContract:
         monkeypatch.setattr(lease, "RENEWAL", 0.05)
         with hold(f"{root}/out", storage, "x") as held:
             before = _renewed(storage, held.key)
-            deadline = time.monotonic() + 30
-            while _renewed(storage, held.key) == before and time.monotonic() < deadline:
-                time.sleep(0.01)
+            wait_until(lambda: _renewed(storage, held.key) != before)
             assert _renewed(storage, held.key) > before
 
     def test_a_lease_that_was_left_to_a_job_is_ended_by_it_alone(self, storage: Storage, root: str) -> None:

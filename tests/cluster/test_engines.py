@@ -62,7 +62,7 @@ def test_workers_in_the_launching_process_do_the_same(
 
 def test_a_killed_worker_ends_the_job_loudly_or_not_at_all(engine: RunningEngine, tmp_path: Path) -> None:
     """A run that ended is finished by DirectRunner with --resume, to the bytes of a run of its own."""
-    with job_with_a_killed_worker(engine, tmp_path, seconds=150) as job:
+    with job_with_a_killed_worker(engine, tmp_path) as job:
         if job.returncode:
             assert "error: " in job.said
             assert [path.name for path in job.output.iterdir()] == [".staging"]

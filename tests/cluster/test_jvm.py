@@ -35,11 +35,11 @@ from tests.engines import (
     job_with_a_killed_worker,
     published,
     slow_job,
-    wait_until,
     with_flags,
 )
 from tests.fetch_engines import JVM_JAR
 from tests.samples import write_table
+from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.engines
 RESUME_TOLD = ("conversion.json", "report.html")  # which tell whether --resume was given
@@ -121,7 +121,7 @@ def test_metrics_without_a_committed_value_are_counted(engine: RunningEngine, tm
 
 
 def test_a_killed_worker_ends_the_job_and_resume_finishes_it_elsewhere(engine: RunningEngine, tmp_path: Path) -> None:
-    with job_with_a_killed_worker(engine, tmp_path, seconds=150) as job:
+    with job_with_a_killed_worker(engine, tmp_path) as job:
         assert job.returncode == 1
         assert job.said.splitlines()[-1].startswith("error: a worker process ended before its work was done")
         assert "PortableRunner did not replace it" in job.said
@@ -138,7 +138,7 @@ def test_where_the_engine_tries_again_a_killed_worker_makes_no_difference(
     engine: RunningEngine, tmp_path: Path
 ) -> None:
     retrying = with_flags(engine, "--number_of_execution_retries=3")
-    with job_with_a_killed_worker(retrying, tmp_path, seconds=150) as job:
+    with job_with_a_killed_worker(retrying, tmp_path) as job:
         assert job.returncode == 0, job.said
         found = published(job.output)
         assert differing(found, job.anew()) == []
@@ -149,7 +149,7 @@ def test_a_pool_that_is_not_there_is_named(engine: RunningEngine, tmp_path: Path
     flags = [*(flag for flag in engine.flags if "environment" not in flag), *external(pool)]
     with slow_job(tmp_path, *flags) as (job, process):
         job.slow.clear()
-        _, said = process.communicate(timeout=150)
+        _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
     (line,) = said.splitlines()
     assert line.startswith(f"error: PortableRunner could not reach the worker pool at {pool} (")
@@ -166,7 +166,7 @@ def test_a_mistake_that_a_worker_in_this_process_finds_is_told_in_one_line(
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=150,
+        timeout=PATIENCE,
         check=False,
         stdin=subprocess.DEVNULL,
     )

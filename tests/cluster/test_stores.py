@@ -14,7 +14,7 @@ import pytest
 
 from beam_tfrecord.storage import Storage
 from tests.emulators import Emulator, free_port, running
-from tests.fault_proxy import FAULTS, FaultProxy, fault_proxy
+from tests.fault_proxy import FaultProxy, fault_proxy
 from tests.integration.test_convert_objects import (
     COLLECTIONS,
     FOLDER,
@@ -102,9 +102,7 @@ def one_proxy(server: RealServer) -> Iterator[FaultProxy]:
 @pytest.fixture(params=[0.0, 0.1], ids=["undisturbed", "under faults"])
 def proxy(request: pytest.FixtureRequest, one_proxy: FaultProxy) -> FaultProxy:
     """Spoils no answer, or a tenth of all in every way."""
-    one_proxy.share, one_proxy.faults = request.param, FAULTS
-    one_proxy.spoiled.clear()
-    one_proxy.paths.clear()
+    one_proxy.begin(request.param)
     return one_proxy
 
 
@@ -163,8 +161,7 @@ def test_a_tenth_of_all_answers_is_spoiled_and_the_bytes_are_those_of_a_local_ru
     local = Places(f"{tmp_path}/{FOLDER}", f"{tmp_path}/{FOLDER}", f"{tmp_path}/shapes")
     convert(local, "csv")
     lead_to(server, one_proxy.endpoint, monkeypatch)
-    one_proxy.share, one_proxy.faults = 0.1, FAULTS
-    one_proxy.spoiled.clear()
+    one_proxy.begin(0.1)
     root = f"{server.scheme}://{server.new_bucket()}"
     folder = put_files(Storage(PATIENT), root, files)
     places = Places(folder, folder, f"{root}/shapes")

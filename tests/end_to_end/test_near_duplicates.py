@@ -13,7 +13,7 @@ import random
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +29,9 @@ from benchmarks.near_duplicates import CHANGES, scene
 from pipelines.main import main
 from tests.conftest import ROOT
 from tests.end_to_end.datasets import conversion, converted, findings, records, shard_bytes
+from tests.loopback import Answer, Request, serving
 from tests.samples import jpeg, png, truncated, write_files, write_table
+from tests.waiting import PATIENCE, wait_until
 
 CHANGED = ("encoded anew, quality 50", "half the size", "three quarters of the size", "grey", "contrast - 40 %")
 PROCESSES = ["--runner=DirectRunner", "--direct_num_workers=2", "--direct_running_mode=multi_processing"]
@@ -312,19 +314,25 @@ def test_a_run_that_is_killed_in_either_pass_goes_on_to_the_same_bytes(tmp_path:
     manifest = table(tmp_path / "in", names)
     options: dict[str, Any] = {"near_duplicates": "drop", "splits": SPLITS, "num_shards": 8}
     expected = converted(manifest, tmp_path / "whole", **options)
-    out = tmp_path / "out"
-    flags = [f"--{name}={value}" for name, value in options.items()]
-    line = [sys.executable, "-m", "pipelines.main", "convert", "--input", str(manifest), "--output", str(out)]
-    run = subprocess.Popen(
-        [*line, *flags], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    deadline = time.monotonic() + 120
-    while not any((out / ".staging" / place).rglob("*.info.json")) and run.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-    os.killpg(run.pid, signal.SIGKILL)
-    run.wait()
-    summary = converted(manifest, out, **options, **({} if (out / "conversion.json").exists() else {"resume": True}))
+    out, held, killed = tmp_path / "out", threading.Event(), threading.Event()
+
+    def answer(request: Request) -> Answer:
+        """An image; none once the pass has finished something, before the run is killed."""
+        if not killed.is_set() and any((out / ".staging" / place).rglob("*.info.json")):
+            held.set()
+            killed.wait(PATIENCE)
+        return Answer(body=(tmp_path / "in" / request.path.rpartition("/")[2]).read_bytes())
+
+    with serving(answer) as server:
+        options["images"] = server.url
+        flags = [f"--{name}={value}" for name, value in options.items()]
+        line = [sys.executable, "-m", "pipelines.main", "convert", "--input", str(manifest), "--output", str(out)]
+        with subprocess.Popen([*line, *flags], cwd=ROOT, stderr=subprocess.DEVNULL, start_new_session=True) as run:
+            wait_until(lambda: held.is_set() or run.poll() is not None)
+            os.killpg(run.pid, signal.SIGKILL)
+        killed.set()
+        assert run.returncode == -signal.SIGKILL
+        summary = converted(manifest, out, **options, resume=True)
     assert (summary.excluded, summary.warnings) == (expected.excluded, expected.warnings)
     assert shard_bytes(out) == shard_bytes(tmp_path / "whole")
 

@@ -12,20 +12,20 @@ import subprocess
 import sys
 import termios
 import threading
-import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from PIL import Image
 
+from tests.loopback import Answer, Request, serving
 from tests.samples import noise, png
+from tests.waiting import PATIENCE
 
 ROWS = 100
 COLUMNS = 100
-DELAY = 0.05  # seconds that the server takes for an image: a shard takes longer than the bar needs to be drawn
+HELD = 60  # images that the server gives before a bar was seen: some shards, by eight, are finished then
 BAR = re.compile(rf"(\d+)/{ROWS} \[[^\]]* rows/s, (\d+) rejected\]")  # 31/100 [00:01<00:03, 301.21 rows/s, 1 rejected]
 
 
@@ -37,31 +37,27 @@ class Seen(NamedTuple):
     stderr: str
 
 
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A table of images that come from a slow server, so that no machine is done with them before a bar is drawn."""
+@pytest.fixture
+def bar_seen() -> threading.Event:
+    """Set when some rows are done in a bar on the terminal."""
+    return threading.Event()
 
-    class Slow(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:  # the name that http.server calls
-            time.sleep(DELAY)
-            number = int(Path(self.path).stem)
-            sent = png(Image.fromarray(noise(4, 3, number))) if number else b"no image"
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(sent)))
-            self.end_headers()
-            self.wfile.write(sent)
 
-        def log_message(self, *_: object) -> None:
-            pass
+@pytest.fixture
+def pictures(tmp_path: Path, bar_seen: threading.Event) -> Iterator[Path]:
+    """A table of images from a server that holds the last of them until a bar was seen, however slow the machine is."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Slow)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    table = tmp_path_factory.mktemp("progress") / "images.csv"
-    address = f"http://127.0.0.1:{server.server_port}"
-    table.write_text("\n".join(["image,label", *(f"{address}/{number}.png,x" for number in range(ROWS))]))
-    yield table
-    server.shutdown()
-    server.server_close()
+    def answer(request: Request) -> Answer:
+        if sum(asked.method == "GET" for asked in server.seen) > HELD:
+            bar_seen.wait(PATIENCE)
+        number = int(Path(request.path).stem)
+        return Answer(body=png(Image.fromarray(noise(4, 3, number))) if number else b"no image")
+
+    with serving(answer) as server:
+        table = tmp_path / "images.csv"
+        table.write_text("\n".join(["image,label", *(f"{server.url}/{number}.png,x" for number in range(ROWS))]))
+        yield table
+        bar_seen.set()
 
 
 def command(pictures: Path, output: Path, *flags: str) -> list[str]:
@@ -70,7 +66,7 @@ def command(pictures: Path, output: Path, *flags: str) -> list[str]:
     return [sys.executable, "-m", "pipelines.convert", *places, *flags]
 
 
-def on_terminal(arguments: list[str]) -> Seen:
+def on_terminal(arguments: list[str], bar_seen: threading.Event) -> Seen:
     """Run a command whose stderr is a terminal of a hundred columns; stdout is a pipe."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
@@ -85,19 +81,23 @@ def on_terminal(arguments: list[str]) -> Seen:
             if not piece:
                 return
             written.extend(piece)
+            if any(0 < int(done) < ROWS for done, _ in BAR.findall(written.decode("utf-8", "replace"))):
+                bar_seen.set()
 
     process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=theirs, stdin=subprocess.DEVNULL)
     os.close(theirs)
     listener = threading.Thread(target=listen)
     listener.start()
-    stdout, _ = process.communicate(timeout=300)
-    listener.join(30)
+    stdout, _ = process.communicate(timeout=PATIENCE)
+    listener.join(PATIENCE)
     os.close(ours)
     return Seen(process.returncode, stdout.decode(), written.decode())
 
 
-def test_a_terminal_shows_a_bar_that_grows_to_the_last_row(pictures: Path, tmp_path: Path) -> None:
-    seen = on_terminal(command(pictures, tmp_path / "out"))
+def test_a_terminal_shows_a_bar_that_grows_to_the_last_row(
+    pictures: Path, bar_seen: threading.Event, tmp_path: Path
+) -> None:
+    seen = on_terminal(command(pictures, tmp_path / "out"), bar_seen)
     assert seen.status == 0
     shown = [(int(done), int(rejected)) for done, rejected in BAR.findall(seen.stderr)]
     counts = [done for done, _ in shown]
@@ -112,22 +112,24 @@ def test_a_terminal_shows_a_bar_that_grows_to_the_last_row(pictures: Path, tmp_p
 
 
 @pytest.mark.slow
-def test_a_bar_leaves_the_json_on_stdout_alone(pictures: Path, tmp_path: Path) -> None:
-    seen = on_terminal(command(pictures, tmp_path / "out", "--json"))
+def test_a_bar_leaves_the_json_on_stdout_alone(pictures: Path, bar_seen: threading.Event, tmp_path: Path) -> None:
+    seen = on_terminal(command(pictures, tmp_path / "out", "--json"), bar_seen)
     assert seen.status == 0
     assert BAR.search(seen.stderr)
     assert json.loads(seen.stdout)["rows"] == ROWS
 
 
 @pytest.mark.slow
-def test_quiet_writes_nothing_to_the_terminal(pictures: Path, tmp_path: Path) -> None:
-    seen = on_terminal(command(pictures, tmp_path / "out", "--quiet"))
+def test_quiet_writes_nothing_to_the_terminal(pictures: Path, bar_seen: threading.Event, tmp_path: Path) -> None:
+    bar_seen.set()
+    seen = on_terminal(command(pictures, tmp_path / "out", "--quiet"), bar_seen)
     assert (seen.status, seen.stderr) == (0, "")
     assert seen.stdout.startswith(f"{ROWS:,} rows")
 
 
 @pytest.mark.slow
-def test_a_pipe_gets_no_bar(pictures: Path, tmp_path: Path) -> None:
+def test_a_pipe_gets_no_bar(pictures: Path, bar_seen: threading.Event, tmp_path: Path) -> None:
+    bar_seen.set()
     arguments = command(pictures, tmp_path / "out")
     done = subprocess.run(arguments, capture_output=True, stdin=subprocess.DEVNULL, timeout=300, check=True)
     told = done.stderr.decode()

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +36,7 @@ from tests.emulators import Emulator
 from tests.fault_proxy import FaultProxy, fault_proxy
 from tests.integration.test_storage_objects import lead_to
 from tests.samples import HTML_ERROR_PAGE, class_folders, draw_shape, jpeg, truncated, write_files
+from tests.waiting import PATIENCE, wait_until
 
 PATIENT = StorageOptions(connections=16, retry=RetryPolicy(attempts=12, first_wait=0.002, longest_wait=0.05))
 NAMES = (
@@ -320,14 +320,10 @@ def start(source: Path, output: str, *flags: str) -> subprocess.Popen[str]:
     )
 
 
-def kill_when(process: subprocess.Popen[str], is_time: Callable[[], bool]) -> None:
-    """SIGKILL as soon as something is seen in the store; it must not have ended before."""
-    deadline = time.monotonic() + 120
-    while process.poll() is None and not is_time() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert process.poll() is None, process.communicate()
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+WRITTEN_WHEN = {
+    "writing": re.compile(r"/\.staging/shards/.*\.info\.json$"),
+    "publishing": re.compile(r"shapes/[^/]*\.tfrecord$"),
+}
 
 
 @pytest.mark.slow
@@ -338,7 +334,7 @@ def test_a_kill_leaves_nothing_behind_once_the_command_ran_again(
     write_files(tmp_path / "photos", class_folders(12))
     local = tmp_path / "shapes"
     beam_tfrecord.convert(str(tmp_path / "photos"), local, num_shards=6, read_threads=1)
-    with fault_proxy(server.endpoint, share=0.4, faults=("delay",)) as proxy:
+    with fault_proxy(server.endpoint, share=0) as proxy:
         lead_to(server, server.endpoint, monkeypatch)
         output = f"{server.scheme}://{server.new_bucket()}/shapes"
         storage = Storage(PATIENT)
@@ -346,23 +342,33 @@ def test_a_kill_leaves_nothing_behind_once_the_command_ran_again(
         def staged() -> list[str]:
             return [name for name in storage.list_folder(f"{output}/.staging/shards") if name.endswith(".info.json")]
 
-        def is_time() -> bool:
-            if moment == "writing":
-                return len(staged()) >= 2
-            return any(name.endswith(".tfrecord") for name in storage.list_folder(output))
+        # The first two files of the kind that is written then come to the store, and none after them.
+        written: set[str] = set()
 
+        def is_beyond_two(name: str) -> bool:
+            if WRITTEN_WHEN[moment].search(name) and len(written) < 2:
+                written.add(name)
+            return bool(WRITTEN_WHEN[moment].search(name)) and name not in written
+
+        proxy.is_held = is_beyond_two
         lead_to(server, proxy.endpoint, monkeypatch)
         process = start(tmp_path / "photos", output)
         lead_to(server, server.endpoint, monkeypatch)
-        kill_when(process, is_time)
+        wait_until(lambda: proxy.holding.is_set() or process.poll() is not None)
+        process.send_signal(signal.SIGKILL)
+        _, said = process.communicate(timeout=PATIENCE)
+        assert process.returncode == -signal.SIGKILL, said
+        wait_until(lambda: len(staged()) >= 2)  # what the proxy had passed on
+        if moment == "publishing":
+            wait_until(lambda: sum(name.endswith(".tfrecord") for name in storage.list_folder(output)) == 2)
         assert not storage.is_file(f"{output}/dataset_info.json")
         finished = {name.removesuffix("info.json") for name in staged()}
-        assert len(finished) >= 2
-        proxy.share = 0
+        proxy.is_held = lambda name: False
+        proxy.let_go.set()
         proxy.paths.clear()
         lead_to(server, proxy.endpoint, monkeypatch)
         again = start(tmp_path / "photos", output, *flags)
-        _, said = again.communicate(timeout=120)
+        _, said = again.communicate(timeout=PATIENCE)
         assert again.returncode == 0, said
         # A staged file gets its name, which has that of the attempt in it, by a copy of one that has more behind it.
         asked = " ".join(unquote(path) for path in proxy.paths)

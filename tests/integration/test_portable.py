@@ -17,7 +17,7 @@ from beam_tfrecord.transforms.running import make_options, make_pipeline, run_wa
 from tests.end_to_end.datasets import conversion
 from tests.engines import (
     COLLECTIONS,
-    SLOW_IMAGES,
+    IMAGES,
     Files,
     RunningEngine,
     converted_on,
@@ -100,7 +100,7 @@ def test_a_mistake_that_a_worker_finds_is_told_in_one_line(engine: RunningEngine
 def test_a_killed_worker_ends_the_job_loudly_and_resume_finishes_it_elsewhere(
     engine: RunningEngine, tmp_path: Path
 ) -> None:
-    with job_with_a_killed_worker(engine, tmp_path, seconds=60) as job:
+    with job_with_a_killed_worker(engine, tmp_path) as job:
         assert job.returncode == 1
         assert job.said.startswith("error: a worker process ended before its work was done")
         assert "--resume" in job.said
@@ -109,7 +109,7 @@ def test_a_killed_worker_ends_the_job_loudly_and_resume_finishes_it_elsewhere(
         finished = [json.loads(path.read_bytes())["num_records"] for path in job.staged]
         job.resumed()
         read = sum(request.method == "GET" for request in job.server.seen)
-        assert SLOW_IMAGES - sum(finished) <= read < SLOW_IMAGES, "what was finished is not read again"
+        assert IMAGES - sum(finished) <= read < IMAGES, "what was finished is not read again"
         resumed = published(job.output)
         assert differing(resumed, job.anew(resume=True)) == []
 

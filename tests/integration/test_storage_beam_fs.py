@@ -204,7 +204,7 @@ def test_missing_aws_credentials_are_one_clear_line_and_no_wait(
     pytest.importorskip("boto3")
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         monkeypatch.delenv(name)
-    with serving(lambda _: Answer(wait=60)) as silent:
+    with serving(lambda _: Answer(wait=600)) as silent:
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
         monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", silent.url)
@@ -212,7 +212,7 @@ def test_missing_aws_credentials_are_one_clear_line_and_no_wait(
         begin = time.monotonic()
         with pytest.raises(StorageError, match=r"no AWS credentials; run `aws configure`, or set AWS_ACCESS_KEY_ID"):
             storage.read("s3://some-bucket/x.jpg")
-        assert time.monotonic() - begin < 20
+        assert time.monotonic() - begin < 120
 
 
 def test_without_boto3_the_extra_is_named(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:

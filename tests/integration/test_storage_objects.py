@@ -40,9 +40,7 @@ def one_proxy(server: Emulator) -> Iterator[FaultProxy]:
 @pytest.fixture
 def proxy(one_proxy: FaultProxy) -> FaultProxy:
     """A proxy before the server that spoils a tenth of all answers, in every way; a test may change that."""
-    one_proxy.share, one_proxy.faults = 0.1, FAULTS
-    one_proxy.spoiled.clear()
-    one_proxy.paths.clear()
+    one_proxy.begin(0.1)
     return one_proxy
 
 
@@ -74,7 +72,7 @@ class TestObjectStoresUnderFaults(StorageContract):
         proxy.share = 0.4
         with ThreadPoolExecutor(6) as pool:
             list(pool.map(storage.write_bytes, data, data.values()))
-            assert list(pool.map(storage.read, data)) == list(data.values())
+            assert list(pool.map(storage.read, [*data] * 4)) == list(data.values()) * 4
         for uri in data:
             storage.rename(uri, uri + ".moved")
         assert storage.sizes(uri + ".moved" for uri in data) == {uri + ".moved": 20_000 for uri in data}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beam_tfrecord.conversion.writing.read_ahead import ordered_map, ordered_shared_map
+from tests.waiting import PATIENCE, wait_until
 
 
 @settings(max_examples=30, deadline=None)
@@ -42,24 +44,35 @@ def test_no_more_tasks_are_begun_than_allowed() -> None:
 def test_finished_bytes_that_wait_are_bounded() -> None:
     """The first task is slow: of those behind it only so many may pile up as the bytes allow."""
     gate = threading.Event()
-    done: list[int] = []
+    begun: list[int] = []
+    finished = threading.Semaphore(2)
+
+    def tasks() -> Iterator[int]:
+        for number in range(1000):
+            assert finished.acquire(timeout=PATIENCE)  # of those before, all but the slow one and the last
+            begun.append(number)
+            yield number
 
     def work(number: int) -> int:
         if number == 0:
-            gate.wait(10)
-        done.append(number)
+            gate.wait(PATIENCE)
         return number
 
+    def size_of(number: int) -> int:
+        finished.release()
+        return 10
+
     with ThreadPoolExecutor(4) as pool:
-        results = ordered_map(pool, work, range(1000), max_tasks=1000, max_bytes=50, size_of=lambda _: 10)
+        results = ordered_map(pool, work, tasks(), max_tasks=1000, max_bytes=50, size_of=size_of)
         taken: list[int] = []
         reader = threading.Thread(target=lambda: taken.extend(results))
         reader.start()
-        time.sleep(0.3)
-        waiting = len(done)
+        wait_until(lambda: len(begun) >= 7)
+        time.sleep(0.1)  # in which none may follow
+        waiting = len(begun)
         gate.set()
-        reader.join(10)
-    assert waiting <= 6 + 4
+        reader.join(PATIENCE)
+    assert waiting <= 1 + 6 + 2  # the slow one, those beyond fifty bytes, and those not counted yet
     assert taken == list(range(1000))
 
 
@@ -142,7 +155,7 @@ def test_finished_bytes_of_shared_tasks_are_bounded() -> None:
     done: list[int] = []
 
     def elsewhere(number: int) -> int:
-        gate.wait(10)
+        gate.wait(PATIENCE)
         return number
 
     def here(number: int) -> int:
@@ -162,9 +175,10 @@ def test_finished_bytes_of_shared_tasks_are_bounded() -> None:
         )
         reader = threading.Thread(target=lambda: taken.extend(shared))
         reader.start()
-        time.sleep(0.3)
+        wait_until(lambda: len(done) >= 6)
+        time.sleep(0.1)  # in which none may follow
         waiting = len(done)
         gate.set()
-        reader.join(20)
+        reader.join(PATIENCE)
     assert waiting == 6  # of ten bytes each: the first beyond fifty
     assert taken == list(range(1000))

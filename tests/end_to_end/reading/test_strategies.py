@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from PIL import Image
 from beam_tfrecord import load
 from beam_tfrecord.reading.loader import sharding_policy
 from beam_tfrecord.reading.options import LoadOptions
+from tests.emulators import free_port
 from tests.end_to_end.datasets import converted
 from tests.samples import noise, png
 
@@ -131,19 +131,11 @@ def answers(process: subprocess.Popen[str]) -> list[Any]:
     return [json.loads(line) for line in said.splitlines()]
 
 
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("localhost", 0)) for _ in range(count)]
-    ports = [own.getsockname()[1] for own in sockets]
-    for own in sockets:
-        own.close()
-    return ports
-
-
 @pytest.mark.slow
 def test_two_workers_of_a_real_strategy_read_each_record_once(folders: dict[int, Path]) -> None:
     """Four files and one, with shares of our own; one file that the strategy divides. One cluster reads all of them."""
     cases = [(4, True), (1, True), (1, False)]
-    workers = [f"localhost:{port}" for port in free_ports(2)]
+    workers = [f"localhost:{free_port()}" for _ in range(2)]
     processes = [
         start(
             _WORKER,

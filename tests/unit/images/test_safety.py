@@ -218,9 +218,9 @@ def test_an_icon_whose_table_names_the_whole_file_thousands_of_times_is_no_work(
     content = samples.png(samples.gradient(16, 16, 4), 8, 6) + bytes(2_000_000)
     count = 60_000
     table = struct.pack("<BBBBHHII", 16, 16, 0, 0, 1, 32, len(content), 6 + 16 * count) * count
-    started = time.monotonic()
+    started = time.thread_time()
     assert convert_image(struct.pack("<HHH", 0, 1, count) + table + content, ImagePolicy()).width == 16
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
 
 
 def test_keeping_buffers_says_whether_it_did() -> None:

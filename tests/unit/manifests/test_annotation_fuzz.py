@@ -26,7 +26,7 @@ from beam_tfrecord.tfrecord.example import encode_example
 from tests.annotation_tools import make_placement, make_schema, parse, read_items, write
 
 SIZE = PixelFrame(40, 30, 20, 15, scale_x=0.5, scale_y=0.5)
-fuzz = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+fuzz = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=150)
 
 odd_numbers = st.sampled_from(
     [0, -1, 1e308, -1e308, 1e-320, 2**70, float("inf"), float("nan"), True, "12", "1e5", "", " ", "x"]

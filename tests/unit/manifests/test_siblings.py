@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from beam_tfrecord.manifests.siblings import READERS, in_parallel
+from tests.waiting import PATIENCE
 
 
 def test_results_keep_the_order_of_the_items_whichever_is_ready_first() -> None:
@@ -19,7 +20,7 @@ def test_results_keep_the_order_of_the_items_whichever_is_ready_first() -> None:
 
 def test_several_calls_run_at_a_time_and_items_are_taken_only_as_needed() -> None:
     taken = []
-    together = threading.Barrier(READERS, timeout=30)
+    together = threading.Barrier(READERS, timeout=PATIENCE)
 
     def items() -> Iterator[int]:
         for number in range(10 * READERS):
