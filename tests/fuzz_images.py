@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import io
 import os
 import random
 import re
@@ -22,12 +23,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
+from beam_tfrecord.annotations.mask_images import read_mask
+from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import ElementError
-from beam_tfrecord.images import StoredImage, convert_frames, convert_image, read_mask
+from beam_tfrecord.images import StoredImage, convert_frames, convert_image
 from beam_tfrecord.images.quick_look import size_beyond_doubt
 from beam_tfrecord.options.config import ImagePolicy
 from tests import image_samples as samples
+from tests.annotation_tools import make_placement
 
 # Small enough that a mutated header cannot ask for much, large enough for all seeds.
 MAX_PIXELS = 2_000_000
@@ -374,7 +379,7 @@ def outcome(data: bytes, policy: ImagePolicy, index: int) -> tuple[str, str | No
         if index % 4 == 0:
             stored.extend(convert_frames(data, policy))
         if index % 5 == 0:
-            read_mask(data, MAX_PIXELS)
+            read_as_mask(data)
     except ElementError as error:
         fault = doubtless_fault(data)
         if fault:
@@ -384,6 +389,17 @@ def outcome(data: bytes, policy: ImagePolicy, index: int) -> tuple[str, str | No
         return "exception", f"{type(error).__name__}: {error}"
     faults = [fault_of(image, may_be_damaged=policy.validate == "header") for image in stored]
     return "stored", next(filter(None, (doubtless_fault(data), *faults)), None)
+
+
+def read_as_mask(data: bytes) -> None:
+    """As the mask of an image that has the size which its header says."""
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            width, height = image.size
+    except Exception:
+        width = height = 1
+    if width * height <= MAX_PIXELS:
+        read_mask(data, "m.png", make_placement(PixelFrame(width, height, width, height)))
 
 
 def main() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import struct
 import zlib
 from typing import TYPE_CHECKING, Any
@@ -21,10 +22,13 @@ HEAD = 26  # bytes of a PNG up to its depth and kind of colour
 _PNG = b"\x89PNG\r\n\x1a\n"
 _READABLE = ("PNG", "GIF", "BMP", "TIFF", "PPM")  # formats that keep values
 _LOSSY_TIFF = ("jpeg", "tiff_jpeg", "webp")
+# Of the others of its kind (netpbm(5)) Pillow stretches the values, or turns them round.
+_KEPT_PGM = re.compile(rb"P[2356](?:(?:\s|#[^\r\n]*[\r\n])+\d+){2}(?:\s|#[^\r\n]*[\r\n])+(?:255|65535)\s")
+_BITS, _PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0  # tags of TIFF 6.0
 # What Pillow raises for damaged files of these formats.
 _DAMAGED = (
     *(OSError, ValueError, SyntaxError, EOFError, OverflowError, struct.error, zlib.error),
-    *(IndexError, KeyError, TypeError, AttributeError, ZeroDivisionError, RuntimeError),
+    *(IndexError, KeyError, TypeError, AttributeError, ZeroDivisionError, RuntimeError, SystemError),
 )
 
 
@@ -85,11 +89,8 @@ def read_mask(data: bytes, what: str, placement: Placement) -> Any:
     try:
         with Image.open(io.BytesIO(data)) as image:
             frame_of_size(image.size, placement)
-            if image.format not in _READABLE or image.info.get("compression") in _LOSSY_TIFF:
-                raise AnnotationError(
-                    "bad_mask", f"the mask {what} is {image.format}, which does not keep values: save it as PNG"
-                )
-            mode, depth = image.mode, _grey_bits(data)
+            _check_kind(image, data, what)
+            mode, depth = image.mode, _grey_bits(image, data)
             array = np.asarray(_with_values(image))
     except UnidentifiedImageError:
         raise AnnotationError("bad_mask", f"the mask {what} is no image that can be read") from None
@@ -122,10 +123,25 @@ def is_deep(data: bytes) -> bool:
         return False
 
 
-def _grey_bits(data: bytes) -> int:
-    """Bits of a sample of a grey PNG, of which Pillow stretches 2 and 4 to the range of 8; 0 for any other file."""
-    is_grey_png = data.startswith(_PNG) and data[25:26] == b"\0"
-    return data[24] if is_grey_png else 0
+def _check_kind(image: Any, data: bytes, what: str) -> None:
+    """Raises AnnotationError (``bad_mask``) for a file of which Pillow gives other values than lie in it, or one part
+    of several."""
+    is_lossy = image.format not in _READABLE or image.info.get("compression") in _LOSSY_TIFF
+    is_turned = image.format == "TIFF" and image.tag_v2.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
+    if is_lossy or is_turned or (image.format == "PPM" and not _KEPT_PGM.match(data)):
+        kind = f"{image.format} in which white is zero" if is_turned else image.format
+        raise AnnotationError("bad_mask", f"the mask {what} is {kind}, which does not keep values: save it as PNG")
+    frames = getattr(image, "n_frames", 1)
+    if frames > 1:
+        raise AnnotationError("bad_mask", f"the mask {what} holds {frames} pictures: save the one that is meant as PNG")
+
+
+def _grey_bits(image: Any, data: bytes) -> int:
+    """Bits of a sample of a grey PNG or TIFF, of which Pillow stretches 2 and 4 to the range of 8; 0 for any other
+    file."""
+    if image.format == "TIFF":
+        return int(max(image.tag_v2.get(_BITS, (1,)))) if image.mode == "L" else 0
+    return data[24] if data.startswith(_PNG) and data[25:26] == b"\0" else 0
 
 
 def _as_indices(array: Any, what: str) -> Any:

@@ -4,7 +4,7 @@ Pillow is set on import, once: see :mod:`beam_tfrecord.images.safety`.
 """
 
 from beam_tfrecord.images.convert import convert_frames, convert_image
-from beam_tfrecord.images.masks import convert_mask, encode_mask, place_mask, read_mask
+from beam_tfrecord.images.masks import place_mask
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.images.small import small_of
 from beam_tfrecord.images.sniff import sniff
@@ -14,11 +14,8 @@ __all__ = [
     "StoredImage",
     "convert_frames",
     "convert_image",
-    "convert_mask",
-    "encode_mask",
     "keep_large_buffers",
     "place_mask",
-    "read_mask",
     "small_of",
     "sniff",
 ]

@@ -16,7 +16,6 @@ from beam_tfrecord.images.from_png import convert_png
 from beam_tfrecord.images.headers import end_of
 from beam_tfrecord.images.opened import OpenedFile, open_file, open_frames
 from beam_tfrecord.images.pixels import Picture
-from beam_tfrecord.images.png import check_pixel_data
 from beam_tfrecord.images.render import Origin, render
 from beam_tfrecord.images.resize import plan_frame
 from beam_tfrecord.images.safety import check_pixels
@@ -82,13 +81,7 @@ def _convert_icon(data: bytes, kind: str, policy: ImagePolicy) -> StoredImage:
     largest = headers.largest_of_icon(data)
     notes = Notes()
     if largest.startswith(png.SIGNATURE):
-        try:
-            check_pixels(*png.read_size(largest), policy.max_pixels)
-            file = png.read_chunks(largest)
-            check_pixel_data(file)
-        except png.PngError as error:
-            code = "truncated_image" if error.cut else "corrupt_image"
-            raise ImageError(code, f"an icon with a damaged picture: {error}") from None
+        file = png.read_whole(largest, policy.max_pixels, "an icon with a damaged picture")
         picture = decode_png(file, notes)
         return render(picture, plan_frame(file.width, file.height, 1, policy), policy, notes, Origin(kind))
     try:

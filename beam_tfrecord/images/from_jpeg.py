@@ -29,8 +29,7 @@ def convert_jpeg(data: bytes, policy: ImagePolicy) -> StoredImage:
     try:
         header = jpeg.read_header(data)
     except jpeg.JpegError as error:
-        code = "truncated_image" if error.cut else "corrupt_image"
-        raise ImageError(code, f"a damaged JPEG: {error}; fetch or export the file again") from None
+        raise error.told("a damaged JPEG") from None
     height, width, components = header.height, header.width, header.components
     is_header_only = policy.validate == "header"
     is_common = header.is_common
@@ -63,11 +62,8 @@ def convert_jpeg(data: bytes, policy: ImagePolicy) -> StoredImage:
         if complaint or not is_header_only:
             refuse_cut(data, header, complaint)
         _judge(complaint, policy, notes)
-    if notes is None:
-        return seen_image(StoredImage(data, "jpeg", height, width, components, "uint8", frame, "jpeg"), small)
-    changed, warnings = tuple(notes.changes), tuple(notes.warnings)
-    image = StoredImage(data, "jpeg", height, width, components, "uint8", frame, "jpeg", changed, warnings)
-    return seen_image(image, small)
+    told = (tuple(notes.changes), tuple(notes.warnings)) if notes is not None else ()
+    return seen_image(StoredImage(data, "jpeg", height, width, components, "uint8", frame, "jpeg", *told), small)
 
 
 def _changed(data: bytes, header: jpeg.JpegHeader, frame: PixelFrame, policy: ImagePolicy, notes: Notes) -> StoredImage:

@@ -33,8 +33,7 @@ def convert_png(data: bytes, policy: ImagePolicy) -> StoredImage:
         if policy.validate != "header" or not is_kept:
             file.oddities.extend(check_pixel_data(file))
     except png.PngError as error:
-        code = "truncated_image" if error.cut else "corrupt_image"
-        raise ImageError(code, f"a damaged PNG: {error}; fetch or export the file again") from None
+        raise error.told("a damaged PNG") from None
     if file.is_animated and policy.animated == "reject":
         raise ImageError("animated_image", "an animated PNG, and --animated is reject")
     _judge(file, policy, notes)

@@ -121,17 +121,22 @@ def largest_of_icon(data: bytes) -> bytes:
     (count,) = struct.unpack_from("<H", data, 4)
     best: tuple[int, int] | None = None  # area and depth
     chosen = 0, 0
+    lost = 0  # area of the largest that lies behind the end
     for position in range(6, min(6 + 16 * count, len(data) - 15), 16):
         width, height, _, _, _, _, size, offset = _ICON_ENTRY.unpack_from(data, position)
-        if size < _BITMAP_HEADER or offset + _BITMAP_HEADER > len(data):
+        area = (width or 256) * (height or 256)
+        if size < _BITMAP_HEADER:
+            continue
+        if offset + _BITMAP_HEADER > len(data):
+            lost = max(lost, area)
             continue
         # What the table says of depth is the hot spot in a cursor.
         depth = 32 if data.startswith(SIGNATURE, offset) else struct.unpack_from("<H", data, offset + 14)[0]
-        rank = (width or 256) * (height or 256), depth
+        rank = area, depth
         if best is None or rank > best:
             best, chosen = rank, (position, offset)
-    if best is None:
-        raise ImageError("truncated_image", "an icon file whose pictures lie behind its end; fetch the file again")
+    if best is None or lost > best[0]:
+        raise ImageError("truncated_image", "an icon file whose picture lies behind its end; fetch the file again")
     position, offset = chosen
     width, height, colours, _, _, _, size, _ = _ICON_ENTRY.unpack_from(data, position)
     content = data[offset : offset + size]
@@ -201,6 +206,9 @@ def is_deep(data: bytes, kind: str) -> bool:
     if kind == "avif":
         box = data.find(b"av1C", 0, _HEAD)  # AV1-ISOBMFF 2.3.3: high_bitdepth is bit 6 of the third byte
         return box >= 0 and len(data) > box + 6 and bool(data[box + 6] & 0x40)
+    if kind == "heic":
+        box = data.find(b"hvcC", 0, _HEAD)  # ISO/IEC 14496-15 8.3.3.1: bitDepthLumaMinus8, low 3 bits of the 18th byte
+        return box >= 0 and len(data) > box + 21 and bool(data[box + 21] & 7)
     if kind == "psd":
         return data[22:24] not in (b"\0\1", b"\0\x08")
     return kind == "sgi" and data[3:4] == b"\2"  # BPC: bytes of a sample

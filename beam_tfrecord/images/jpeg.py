@@ -12,6 +12,7 @@ from typing import NamedTuple
 import simplejpeg
 
 from beam_tfrecord.images.orientation import ExifDamagedError, exif_orientation, xmp_orientation
+from beam_tfrecord.images.safety import DamagedFileError
 
 END = b"\xff\xd9"
 
@@ -66,12 +67,8 @@ class JpegHeader(NamedTuple):
         return self.frame in COMMON_FRAMES and self.precision == 8
 
 
-class JpegError(ValueError):
-    """The markers before the first scan are not those of a JPEG. ``cut``: they end too early."""
-
-    def __init__(self, message: str, cut: bool = False) -> None:
-        super().__init__(message)
-        self.cut = cut
+class JpegError(DamagedFileError):
+    """The markers before the first scan are not those of a JPEG."""
 
 
 def read_header(data: bytes) -> JpegHeader:
@@ -180,6 +177,8 @@ def header_complaint(data: bytes) -> str | None:
     """The same for the header alone: its tables, and that a scan follows."""
     try:
         simplejpeg.decode_jpeg_header(data)
+    except KeyError:  # its name for a way of subsampling (4:4:1) that it has none for; the header was read by then
+        return None
     except ValueError as error:
         message = str(error)
         return "" if is_limit(message) else message

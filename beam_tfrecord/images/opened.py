@@ -140,7 +140,9 @@ class OpenedFile:
         except DECODE_ERRORS as error:
             raise damaged(error) from error
         profile = image.info.get("icc_profile")
-        profile = profile if isinstance(profile, bytes) else None
+        if profile is not None and not isinstance(profile, bytes):  # numbers, in a TIFF
+            notes.warn("icc_damaged", "the colour profile is of no bytes; the pixels are taken as sRGB")
+            profile = None
         if pixels is None and page is not None and page.opens_as:
             pixels = grey_values(np.asarray(image), page)
         elif pixels is None and image.mode.startswith("I"):

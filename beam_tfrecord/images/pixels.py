@@ -59,7 +59,7 @@ def from_image(image: Image.Image, notes: Notes) -> Pixels:
     elif mode.startswith("I;16"):
         return np.asarray(image).astype(np.uint16, copy=False)[:, :, None]
     elif mode == "I":
-        return _whole_numbers(np.asarray(image))
+        return storable(np.asarray(image))[:, :, None]
     elif mode == "F":
         notes.change("depth_scaled")
         return _fractions(np.asarray(image))
@@ -77,7 +77,8 @@ def _lab_to_rgb(image: Image.Image) -> Image.Image:
     return converted
 
 
-def _whole_numbers(values: NDArray[np.int32]) -> Pixels:
+def storable(values: NDArray[np.integer]) -> NDArray[np.uint16]:
+    """Whole numbers as 16 bits. Raises ImageError for values that cannot be stored without a scale that is a guess."""
     low, high = int(values.min()), int(values.max())
     if low < 0 or high > 65535:
         raise ImageError(
@@ -85,7 +86,7 @@ def _whole_numbers(values: NDArray[np.int32]) -> Pixels:
             f"its values run from {low} to {high}, and only 0 to 65535 can be stored; scale them as you need and save "
             f"16 bits",
         )
-    return values.astype(np.uint16)[:, :, None]
+    return values.astype(np.uint16)
 
 
 def _fractions(values: NDArray[np.float32]) -> Pixels:

@@ -16,6 +16,8 @@ import struct
 import zlib
 from typing import NamedTuple
 
+from beam_tfrecord.images.safety import DamagedFileError, check_pixels
+
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 END = b"\0\0\0\0IEND\xaeB`\x82"
 
@@ -33,12 +35,8 @@ _chunk_head = struct.Struct(">I4s").unpack_from
 _ihdr = struct.Struct(">IIBBBBB").unpack_from
 
 
-class PngError(ValueError):
-    """The file is damaged. ``cut``: it ends too early."""
-
-    def __init__(self, message: str, cut: bool = False) -> None:
-        super().__init__(message)
-        self.cut = cut
+class PngError(DamagedFileError):
+    """The file is damaged."""
 
 
 class PngFile(NamedTuple):
@@ -127,10 +125,13 @@ def read_chunks(data: bytes) -> PngFile:
             elif kind == b"acTL":
                 is_animated = is_animated or int.from_bytes(content[:4], "big") > 1
             elif kind in (b"iTXt", b"tEXt", b"zTXt"):
-                if raw_exif is None and content.startswith(_EXIF_KEYWORD):
-                    raw_exif = _raw_profile(kind, content)
-                elif xmp is None and content.startswith(_XMP_KEYWORD):
-                    xmp = _text(kind, content)
+                try:
+                    if raw_exif is None and content.startswith(_EXIF_KEYWORD):
+                        raw_exif = _raw_profile(kind, content)
+                    elif xmp is None and content.startswith(_XMP_KEYWORD):
+                        xmp = _text(kind, content)
+                except ValueError as error:
+                    oddities.append(f"its text {_keyword(content)!r} cannot be read ({error})")
             continue
         if not intact:
             raise PngError(f"the checksum of chunk {_name(kind)} is wrong")
@@ -177,6 +178,17 @@ def read_chunks(data: bytes) -> PngFile:
         end,
         oddities,
     )
+
+
+def read_whole(data: bytes, max_pixels: int, what: str) -> PngFile:
+    """The parts of a PNG whose pixel data is whole. what: it is called when it is damaged. Raises ImageError."""
+    try:
+        check_pixels(*read_size(data), max_pixels)
+        file = read_chunks(data)
+        check_pixel_data(file)
+    except PngError as error:
+        raise error.told(what) from None
+    return file
 
 
 def read_size(data: bytes) -> tuple[int, int]:
@@ -247,7 +259,10 @@ def with_wide_window(data: bytes) -> bytes:
 def inflate_profile(content: bytes) -> bytes | None:
     """The ICC profile in the content of an iCCP chunk; None when it does not inflate, or to something enormous."""
     _, _, rest = content.partition(b"\0")
-    return _inflate(rest[1:])
+    try:
+        return _inflate(rest[1:])
+    except ValueError:
+        return None
 
 
 def _read_ihdr(data: bytes) -> tuple[int, int, int, int, int]:
@@ -275,34 +290,40 @@ def _name(kind: bytes) -> str:
     return kind.decode("latin-1") if kind.isalpha() else kind.hex()
 
 
+def _keyword(content: bytes) -> str:
+    return content.partition(b"\0")[0].decode("latin-1")
+
+
 def _inflate(data: bytes) -> bytes | None:
+    """None when there is more of it than is looked into. Raises ValueError when it does not inflate."""
     inflater = zlib.decompressobj()
     try:
         content = inflater.decompress(data, _MAX_INFLATED)
-    except zlib.error:
-        return None
+    except zlib.error as error:
+        raise ValueError("it does not inflate") from error
+    if not inflater.eof and len(content) < _MAX_INFLATED:
+        raise ValueError("it ends too early")
     return content if inflater.eof else None
 
 
 def _text(kind: bytes, content: bytes) -> bytes:
-    """The text of a tEXt, zTXt or iTXt chunk, still encoded; nothing when it does not inflate."""
+    """The text of a tEXt, zTXt or iTXt chunk, still encoded; nothing when it is enormous. Raises ValueError when it
+    does not inflate."""
     _, _, rest = content.partition(b"\0")
     if kind == b"tEXt":
         return rest
     if kind == b"zTXt":
-        return _inflate(rest[1:]) or b""
-    is_compressed = rest[:1] == b"\1"
-    text = rest[2:].partition(b"\0")[2].partition(b"\0")[2]
+        is_compressed, text = True, rest[1:]
+    else:
+        is_compressed, text = rest[:1] == b"\1", rest[2:].partition(b"\0")[2].partition(b"\0")[2]
     return (_inflate(text) or b"") if is_compressed else text
 
 
 def _raw_profile(kind: bytes, content: bytes) -> bytes:
-    """EXIF as ImageMagick writes it into a text: a name, a length, and hexadecimal digits over several lines."""
+    """EXIF as ImageMagick writes it into a text: a name, a length, and hexadecimal digits over several lines. Raises
+    ValueError when they are none."""
     digits = b"".join(_text(kind, content).split(b"\n")[3:])
-    try:
-        return bytes.fromhex(digits.decode("ascii")).removeprefix(b"Exif\0\0")
-    except ValueError:
-        return b""
+    return bytes.fromhex(digits.decode("ascii")).removeprefix(b"Exif\0\0")
 
 
 # Adam7: first column and row of each pass, and the steps between columns and rows.

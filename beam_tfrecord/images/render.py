@@ -45,9 +45,8 @@ def render(picture: Picture, frame: PixelFrame, policy: ImagePolicy, notes: Note
     if format == "jpeg" and pixels.dtype != np.uint8:
         notes.change("depth_scaled")
         pixels = colour.to_8_bit(pixels)
-        if profile:
-            pixels = from_image(in_srgb(as_image(pixels), profile, notes), notes)
-            profile = None
+    if profile and pixels.dtype == np.uint8:
+        pixels, profile = from_image(in_srgb(as_image(pixels), profile, notes), notes), None
     channels = pixels.shape[2]
     if channels in (2, 4) and (format == "jpeg" or policy.color != "keep"):
         notes.change("transparency_composited")

@@ -42,6 +42,20 @@ DECODE_ERRORS: tuple[type[Exception], ...] = (
     Image.DecompressionBombError,  # when the program around us set Pillow's limit again
 )
 
+
+class DamagedFileError(ValueError):
+    """What the structure of a file says cannot be. ``cut``: it ends too early."""
+
+    def __init__(self, message: str, cut: bool = False) -> None:
+        super().__init__(message)
+        self.cut = cut
+
+    def told(self, what: str) -> ImageError:
+        """The ImageError for it. what: ``a damaged PNG`` ..."""
+        code = "truncated_image" if self.cut else "corrupt_image"
+        return ImageError(code, f"{what}: {self}; fetch or export the file again")
+
+
 # Sides and areas beyond which TensorFlow's decoders refuse: libpng's limit of a side (PNG_USER_WIDTH_MAX), the largest
 # JPEG that libjpeg handles (JPEG_MAX_DIMENSION), and 2**29 pixels of a PNG or samples of a JPEG.
 _PNG_MAX_SIDE = 1_000_000
@@ -115,8 +129,6 @@ def reason(error: BaseException) -> str:
         return "its header is damaged"
     if isinstance(error, IndexError | struct.error):
         return "something that it points to lies behind its end"
-    if isinstance(error, KeyError):
-        return f"what it must say under {error} is missing"
     if isinstance(error, KeyError):
         return f"what it must say under {error} is missing"
     return str(error).rstrip(". ") or type(error).__name__

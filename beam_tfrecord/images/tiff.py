@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image, TiffImagePlugin
 
 from beam_tfrecord.errors import ImageError
-from beam_tfrecord.images.pixels import Pixels
+from beam_tfrecord.images.pixels import Pixels, storable
 
 BITS, COMPRESSION, PHOTOMETRIC, SAMPLES = 258, 259, 262, 277
 PLANAR, EXTRA, FORMAT = 284, 338, 339
@@ -140,19 +140,12 @@ def grey_values(decoded: Pixels, page: Page) -> Pixels:
     letter = "u" if page.values(FORMAT)[0] == _UNSIGNED else "i"
     native = decoded.astype(decoded.dtype.newbyteorder("="), copy=False)
     values = native.view(f"{letter}{native.dtype.itemsize}")
-    low, high = int(values.min()), int(values.max())
     if page.is_white_zero and not (letter == "u" and page.bits == 16):
         raise ImageError(
             "unsupported_format",
             f"{page}: where its black is cannot be told; save it with black as zero, in 16 bits without a sign",
         )
-    if low < 0 or high > 65535:
-        raise ImageError(
-            "unsupported_format",
-            f"its values run from {low} to {high}, and only 0 to 65535 can be stored; scale them as you need and save "
-            f"16 bits",
-        )
-    stored = values.astype(np.uint8 if page.bits == 8 else np.uint16)[:, :, None]
+    stored = storable(values).astype(np.uint8 if page.bits == 8 else np.uint16, copy=False)[:, :, None]
     return 65535 - stored if page.is_white_zero else stored
 
 
@@ -160,10 +153,7 @@ _NEW_SUBFILE_TYPE = 254
 _DNG_VERSION = 50706
 _REDUCED_RESOLUTION = 1
 _YCBCR = 6
-_PLANAR_CONFIGURATION = 284
 _IN_PLANES = 2
-_BITS_PER_SAMPLE = 258
-_EXTRA_SAMPLES = 338
 _EXTRA_ASSOCIATED = 1
 _NATIVE = {"I;32B": "I;32N", "I;32BS": "I;32NS", "F;32BF": "F;32NF", "F;32F": "F;32NF", "I;32S": "I;32NS"}
 # Unpackers of 16-bit colour, without their ending for the byte order, and those that do no arithmetic on the samples.
@@ -182,7 +172,7 @@ def check(image: Image.Image, data: bytes) -> None:
             "unsupported_format",
             "a camera raw file (or another TIFF whose first picture is a preview); develop it to JPEG, PNG or TIFF",
         )
-    if tags.get(_PLANAR_CONFIGURATION) == _IN_PLANES and sample_bits(image) > 8 and len(image.getbands()) > 1:
+    if tags.get(PLANAR) == _IN_PLANES and sample_bits(image) > 8 and len(image.getbands()) > 1:
         raise ImageError(
             "unsupported_format", "a TIFF of 16-bit colour in planes; save it with all samples of a pixel together"
         )
@@ -224,7 +214,7 @@ def sample_bits(image: Image.Image) -> int:
     """Bits of the deepest sample of a TIFF; 8 for any other image."""
     if not isinstance(image, TiffImagePlugin.TiffImageFile):
         return 8
-    return int(max(image.tag_v2.get(_BITS_PER_SAMPLE, (1,))))
+    return int(max(image.tag_v2.get(BITS, (1,))))
 
 
 def deep_colour(data: bytes, number: int) -> Pixels | None:
@@ -236,7 +226,7 @@ def deep_colour(data: bytes, number: int) -> Pixels | None:
     high, low = (_open_page(data, number) for _ in range(2))
     if not (_set_unpacker(high, takes_high=True) and _set_unpacker(low, takes_high=False)):
         return None
-    is_premultiplied = _unpacker(high).startswith("RGBA") and _EXTRA_ASSOCIATED in high.tag_v2.get(_EXTRA_SAMPLES, ())
+    is_premultiplied = _unpacker(high).startswith("RGBA") and _EXTRA_ASSOCIATED in high.tag_v2.get(EXTRA, ())
     pixels = np.asarray(high).astype(np.uint16)
     pixels <<= 8
     pixels |= np.asarray(low)

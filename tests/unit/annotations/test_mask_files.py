@@ -15,6 +15,7 @@ from beam_tfrecord.annotations.mask_images import HEAD, is_deep, is_deep_head
 from beam_tfrecord.core.elements import Member
 from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import AnnotationError
+from tests import image_samples as samples
 from tests.annotation_tools import (
     UPRIGHT,
     make_placement,
@@ -169,6 +170,95 @@ def test_the_depth_of_a_file_is_told_before_it_is_decoded(data: bytes, expected:
 )
 def test_other_masks_keep_their_values(data: bytes, expected: Any) -> None:
     assert np.array_equal(pixels(stored(place(data, still(8, 6)))), expected)
+
+
+VALUES = np.random.default_rng(3).integers(0, 16, (17, 23, 1), dtype=np.uint8)
+DEEP = VALUES.astype(np.uint16) * 4000
+PALETTE = bytes(np.random.default_rng(4).integers(0, 256, 48, dtype=np.uint8))
+
+
+def few_bits_tiff(bits: int) -> bytes:
+    """Grey samples of 2 or 4 bits, the first in the highest bits, each row from a new byte (TIFF 6.0 section 3)."""
+    rows = [samples.packed_rows(VALUES & ((1 << bits) - 1), bits)]
+    packed = np.frombuffer(b"".join(rows[0]), np.uint8).reshape(17, -1, 1)
+    return samples.tiff(packed, tags={256: ("I", [23]), 258: ("H", [bits])})
+
+
+def indexed(more: int = 0) -> Image.Image:
+    image = Image.fromarray(VALUES[:, :, 0] + more)
+    image.putpalette(PALETTE)
+    return image
+
+
+MASKS = {
+    "palette": (samples.png(VALUES, 8, 3, palette=PALETTE), VALUES),
+    "palette of 4 bits": (samples.png(VALUES, 4, 3, palette=PALETTE), VALUES),
+    "palette of 2 bits": (samples.png(VALUES & 3, 2, 3, palette=PALETTE[:12]), VALUES & 3),
+    "palette of 1 bit": (samples.png(VALUES & 1, 1, 3, palette=PALETTE[:6]), VALUES & 1),
+    "palette with transparency": (samples.png(VALUES, 8, 3, palette=PALETTE, transparency=b"\0\1"), VALUES),
+    "interlaced palette": (samples.png(VALUES, 4, 3, palette=PALETTE, interlaced=True), VALUES),
+    "indices behind the palette": (samples.png(VALUES, 8, 3, palette=PALETTE[:6]), VALUES),
+    "grey": (samples.png(VALUES, 8, 0), VALUES),
+    "grey of 4 bits": (samples.png(VALUES, 4, 0), VALUES),
+    "grey of 2 bits": (samples.png(VALUES & 3, 2, 0), VALUES & 3),
+    "grey of 1 bit": (samples.png(VALUES & 1, 1, 0), VALUES & 1),
+    "grey with a transparent value": (samples.png(VALUES, 8, 0, transparency=b"\0\0"), VALUES),
+    "grey and alpha": (samples.png(np.concatenate([VALUES, VALUES], axis=2), 8, 4), VALUES),
+    "16 bits": (samples.png(DEEP, 16, 0), DEEP),
+    "bmp with palette": (samples.save(indexed(), "BMP"), VALUES),
+    "gif": (samples.save(indexed(), "GIF", optimize=False), VALUES),
+    "tiff": (samples.tiff(VALUES), VALUES),
+    "tiff of 16 bits": (samples.tiff(DEEP), DEEP),
+    "tiff of 4 bits": (few_bits_tiff(4), VALUES),
+    "tiff of 2 bits": (few_bits_tiff(2), VALUES & 3),
+    "pgm": (b"P5 23 17 255\n" + VALUES.tobytes(), VALUES),
+    "pgm of 16 bits": (b"P5\n# grey\n23 17\n65535\n" + DEEP.astype(">u2").tobytes(), DEEP),
+    "pgm in digits": (b"P2 23 17 255\n" + b" ".join(b"%d" % value for value in VALUES.ravel()), VALUES),
+    "tiff with palette": (samples.save(indexed(), "TIFF"), VALUES),
+    "tiff of 1 bit": (samples.save(Image.fromarray(VALUES[:, :, 0] > 7), "TIFF"), VALUES > 7),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_values_are_kept_as_they_lie_in_the_file(name: str) -> None:
+    data, expected = MASKS[name]
+    found = place(data, still(23, 17)).values
+    assert found.dtype == (np.uint16 if "16 bits" in name else np.uint8)
+    assert np.array_equal(found, expected[:, :, 0])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"P5 23 17 15\n" + VALUES.tobytes(),
+        b"P2 23 17 15\n" + b" ".join(b"%d" % value for value in VALUES.ravel()),
+        b"P5 23 17 4095\n" + VALUES.astype(">u2").tobytes(),
+        b"P4 23 17\n" + np.packbits(VALUES[:, :, 0] & 1, axis=1).tobytes(),
+        samples.tiff(VALUES, photometric=0),
+    ],
+    ids=["pgm of 15", "pgm in digits", "pgm of 4095", "pbm", "tiff in which white is zero"],
+)
+def test_a_file_whose_values_a_decoder_stretches_or_turns_round_is_refused(data: bytes) -> None:
+    with Image.open(io.BytesIO(data)) as image:
+        assert not np.array_equal(np.asarray(image), VALUES[:, :, 0])
+    with pytest.raises(AnnotationError, match="save it as PNG") as caught:
+        place(data, still(23, 17))
+    assert caught.value.code == "bad_mask"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        samples.tiff(VALUES, pages=3),
+        samples.apng([np.repeat(VALUES, 3, axis=2), np.repeat(VALUES + 1, 3, axis=2), np.repeat(VALUES, 3, axis=2)]),
+        encoded(indexed(), "GIF", save_all=True, append_images=[indexed(1), indexed(2)], duration=100),
+    ],
+    ids=["tiff", "png", "gif"],
+)
+def test_of_several_pictures_none_is_taken_for_the_mask(data: bytes) -> None:
+    with pytest.raises(AnnotationError, match="holds 3 pictures") as caught:
+        place(data, still(23, 17))
+    assert caught.value.code == "bad_mask"
 
 
 @pytest.mark.parametrize("bits", [1, 2, 4])

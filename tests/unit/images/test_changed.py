@@ -366,6 +366,17 @@ def test_a_bad_profile_only_warns(profile: bytes) -> None:
         assert np.array_equal(pixels_of(stored), by_pillow(data, "RGB"))
 
 
+def test_a_profile_of_a_tiff_that_cannot_be_used_warns() -> None:
+    numbers = samples.tiff(RGB, tags={34675: ("H", [1, 2, 3, 4])})
+    for policy in (KEEP, RAW):
+        assert warnings_of(convert_image(numbers, policy)) == ["icc_damaged"]
+    # Of 8 bits with a sign, which Pillow opens as others.
+    signed = samples.tiff((GRAY >> 1).astype(np.int8), tags={34675: ("B", list(SWAPPED))})
+    stored = convert_image(signed, KEEP)
+    assert warnings_of(stored) == ["icc_damaged"]
+    assert np.array_equal(pixels_of(stored), GRAY >> 1)
+
+
 def test_a_profile_for_other_colours_than_the_image_has_only_warns() -> None:
     stored = convert_image(samples.save(GRAY, "JPEG", icc_profile=SWAPPED), RAW)
     assert warnings_of(stored) == ["icc_damaged"]
@@ -443,6 +454,14 @@ def test_of_an_icon_the_largest_picture_is_stored() -> None:
     stored = convert_image(data, KEEP)
     assert stored.source_format == "ico"
     assert np.array_equal(pixels_of(stored), large)
+
+
+def test_an_icon_that_was_cut_before_its_largest_picture_is_not_a_smaller_one() -> None:
+    small, large = samples.png(samples.gradient(8, 8, 4), 8, 6), samples.png(samples.gradient(24, 16, 4), 8, 6)
+    data = samples.ico([(8, 8, small), (24, 16, large)])
+    assert code_of(data[: data.index(large) + 20]) == "truncated_image"
+    data = samples.ico([(24, 16, large), (8, 8, small)])
+    assert np.array_equal(pixels_of(convert_image(data[: data.index(small)], KEEP)), samples.gradient(24, 16, 4))
 
 
 def test_a_bitmap_icon_is_as_pillow_sees_it() -> None:

@@ -17,7 +17,7 @@ from PIL import Image
 from beam_tfrecord.errors import ImageError
 from beam_tfrecord.images import convert_image
 from beam_tfrecord.images.jpeg import read_header
-from beam_tfrecord.images.jpeg_scans import missing_scans, read_scans
+from beam_tfrecord.images.jpeg_scans import is_one_whole_scan, missing_scans, read_scans
 from beam_tfrecord.images.quick_look import size_beyond_doubt
 from beam_tfrecord.options.config import ImagePolicy
 from tests import image_samples as samples
@@ -263,3 +263,17 @@ def test_what_no_decoder_takes_is_called_what_it_is(head: bytes, told: str) -> N
     assert caught.value.code == "unsupported_format"
     assert told in caught.value.message
     assert "JPEG" in caught.value.message
+
+
+@pytest.mark.parametrize("count", [100, 40_000, 40_001, 70_000])
+def test_the_first_end_marker_tells_whether_more_follows(count: int) -> None:
+    """Wherever it stands, in short files and in long ones."""
+    plain = samples.save(samples.gradient(64, 64), "JPEG")
+    header = read_header(plain)
+    body = header.scan + 14
+    for place in {*range(body, body + 5), *range(body + count - 4, body + count + 1), body + count // 2}:
+        for end in (b"", b"\xff\xd9"):
+            filled = bytearray(plain[:body] + bytes(count) + b"\xff\xd9")
+            filled[place : place + 2] = b"\xff\xd9"
+            data = bytes(filled) + end
+            assert is_one_whole_scan(data, header) == (data.find(b"\xff\xd9", body) == len(data) - 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from beam_tfrecord.errors import ImageError
@@ -31,6 +33,15 @@ def test_a_turned_heic_comes_upright_once() -> None:
     data = samples.save(samples.raster_of(upright, 6), "HEIF", exif=samples.exif(6), quality=95)
     stored = convert_image(data, ImagePolicy())
     assert psnr(pixels_of(stored), by_pillow(data, "RGB")) > 30
+
+
+def test_a_heic_of_more_than_8_bits_says_that_its_depth_was_scaled() -> None:
+    pillow_heif = pytest.importorskip("pillow_heif")
+    deep = (samples.gradient(64, 48).astype("<u2") * 257).tobytes()
+    data = io.BytesIO()
+    pillow_heif.from_bytes(mode="RGB;16", size=(64, 48), data=deep).save(data)
+    assert convert_image(data.getvalue(), ImagePolicy()).changed == ("depth_scaled", "transcoded")
+    assert convert_image(samples.save(kinds.rgb(), "HEIF"), ImagePolicy()).changed == ("transcoded",)
 
 
 def test_a_cut_heic_is_a_reject() -> None:

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import simplejpeg
 from PIL import Image
 
 from beam_tfrecord.core.geometry import PixelFrame
@@ -466,3 +467,15 @@ def test_a_png_without_compressed_data_has_no_window_to_set_right(content: bytes
     with pytest.raises(ImageError):
         convert_image(data, ImagePolicy())
     assert size_beyond_doubt(data, 10**8) is None
+
+
+@pytest.mark.parametrize("policy", [KEEP, HEADER, STRICT], ids=["full", "header", "strict"])
+def test_colour_of_a_quarter_of_the_rows_is_no_bug_of_the_decoder(policy: ImagePolicy) -> None:
+    """4:4:1, which the binding of libjpeg-turbo has no name for: 4:1:1 whose frame header says 1x4 in place of 4x1."""
+    data = bytearray(simplejpeg.encode_jpeg(samples.gradient(32, 32), 90, "RGB", "411"))
+    sampling = data.index(b"\xff\xc0") + 11
+    assert data[sampling] == 0x41
+    data[sampling] = 0x14
+    stored = convert_image(bytes(data), policy)
+    assert (stored.data, stored.changed, stored.warnings) == (bytes(data), (), ())
+    assert by_tensorflow(stored.data).shape == (32, 32, 3)

@@ -85,6 +85,23 @@ def test_pixels_are_turned_upright(format: str, orientation: int) -> None:
         assert stored.data is data
 
 
+@pytest.mark.parametrize(
+    ("kind", "content", "told"),
+    [
+        (b"tEXt", b"Raw profile type exif\0\nexif\n 4\nno digits", "Raw profile type exif"),
+        (b"zTXt", b"Raw profile type exif\0\0no stream", "Raw profile type exif"),
+        (b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0no stream", "XML:com.adobe.xmp"),
+    ],
+)
+def test_a_text_of_a_png_that_may_turn_it_and_cannot_be_read_is_told(kind: bytes, content: bytes, told: str) -> None:
+    data = samples.png(UPRIGHT, 8, 2, before=samples.png_chunk(kind, content))
+    stored = convert_image(data, ImagePolicy())
+    assert stored.data is data
+    ((code, message),) = stored.warnings
+    assert code == "decoder_warning"
+    assert repr(told) in message
+
+
 @pytest.mark.parametrize("orientation", ORIENTATIONS)
 @pytest.mark.parametrize("format", FORMATS)
 def test_with_ignore_the_raster_stays_as_it_lies_in_the_file(format: str, orientation: int) -> None:
