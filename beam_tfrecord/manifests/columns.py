@@ -10,7 +10,7 @@ from beam_tfrecord.core.account import COLUMNS, Account, AccountBuilder, Decisio
 from beam_tfrecord.manifests.box_cells import ATTRIBUTE_COLUMNS
 from beam_tfrecord.manifests.tables import SIZE_COLUMNS
 from beam_tfrecord.manifests.text.box_columns import BOX_NAMES, compact
-from beam_tfrecord.manifests.text.roles import PARTS, USUAL_NAMES, Roles, normal
+from beam_tfrecord.manifests.text.roles import PARTS, USUAL_NAMES, Roles, listed, normal
 from beam_tfrecord.options.config import ManifestConfig
 
 LOOKS_LIKE = "looks like "
@@ -18,7 +18,10 @@ OTHERS = "not asked for"
 _UNIT = re.compile(r"_(?:pct|percent(?:age)?|norm(?:ali[sz]ed)?|rel(?:ative)?|px|pix(?:els?)?|frac(?:tion)?)")
 _SIDES = frozenset({"x", "y", "w", "h", "left", "top", "right", "bottom", "width", "height"})
 _WORDS = {
-    "boxes": re.compile(r"b(?:nd)?box(?:es)?|bounding|region|polygons?|segmentations?|masks?|keypoints?|rle"),
+    "boxes": re.compile(
+        r"b(?:nd)?box(?:es)?|bounding|region|polygons?|segmentations?|masks?|keypoints?|rle|encodedpixels|"
+        r"(?:prediction|box(?:es)?|bbox(?:es)?)strings?"
+    ),
     "labels": re.compile(
         r"labels?|class(?:es|name|id|ification)?|categor(?:y|ies)|targets?|tags?|annotations?|species"
     ),
@@ -35,7 +38,7 @@ def told_of_table(header: Sequence[str], roles: Roles, config: ManifestConfig, *
     return {
         "account": account,
         "decisions": (*decisions, *decisions_of_columns(roles, config)),
-        "surprises": tuple(_unlabelled(account, roles, config)),
+        "surprises": (*_unlabelled(account, roles, config), *_further_labels(header, roles, config)),
     }
 
 
@@ -53,6 +56,24 @@ def _unlabelled(account: Account, roles: Roles, config: ManifestConfig) -> Itera
         f"not read at all (such as {told.example!r}): name what they are with --label_column or another option, or "
         f"keep them with --columns{one_hot if told.count > 1 else ''}",
     )
+
+
+def _further_labels(header: Sequence[str], roles: Roles, config: ManifestConfig) -> Iterator[tuple[str, str]]:
+    """What is doubtful about the column of the labels: others that are called as well, and are not read.
+
+    Columns of ids beside it are those of its names.
+    """
+    if roles.label is None or config.label_column is not None:
+        return
+    read = {*roles.needed(), *(roles.boxes.names if roles.boxes is not None else ())}
+    names = [name for name in USUAL_NAMES["label"] if not name.endswith("id")]
+    others = [column for column in header if normal(column) in names and column not in read]
+    if others:
+        yield (
+            "doubtful_reading",
+            f"the labels were read from column {roles.label!r}, and {listed(others)} {'is' if len(others) == 1 else 'are'} "
+            "called as if they held them, too: --label_column says which it is",
+        )
 
 
 class LateColumns:
@@ -134,7 +155,7 @@ def _has_regions(roles: Roles) -> bool:
 
 
 def _has_word(kind: str, name: str) -> bool:
-    return any(_WORDS[kind].fullmatch(word) for word in (name, *name.split("_")))
+    return any(_WORDS[kind].fullmatch(word) for word in (compact(name), *name.split("_")))
 
 
 def decisions_of_columns(roles: Roles, config: ManifestConfig) -> Iterator[Decision]:

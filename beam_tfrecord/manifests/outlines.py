@@ -36,6 +36,29 @@ def turned(outline: Sequence[float], degrees: float, x: float, y: float) -> list
     return found
 
 
+def turned_box(xmin: float, ymin: float, xmax: float, ymax: float, degrees: float) -> list[float]:
+    """The four corners of a box in pixels, turned clockwise about its centre."""
+    return turned(rectangle(xmin, ymin, xmax, ymax), degrees, (xmin + xmax) / 2, (ymin + ymax) / 2)
+
+
+def corners_of_turned(box: Any, rotation: Any, *, has_size: bool) -> list[float] | None:
+    """The four corners of an object that CVAT turned; None where it is not turned, or has no box.
+
+    Exports of CVAT in other formats (COCO, VOC, Datumaro) have the box as it was before it was turned, and an attribute
+    ``rotation`` in degrees (github.com/cvat-ai/cvat/issues/4745). box: xmin and ymin, then xmax and ymax or, where it
+    has_size, width and height; what is no box is told when the row is parsed. A rotation that is no number is an
+    attribute of the user that is called so.
+    """
+    try:
+        degrees, numbers = real_number(rotation), [real_number(side) for side in box]
+    except (ValueError, TypeError):
+        return None
+    if len(numbers) != 4 or not all(map(math.isfinite, (*numbers, degrees))) or degrees % 360 == 0:
+        return None
+    left, top, right, bottom = numbers
+    return turned_box(left, top, left + right, top + bottom, degrees) if has_size else turned_box(*numbers, degrees)
+
+
 def ellipse(x: float, y: float, across: float, down: float) -> list[float]:
     """A polygon for an ellipse in pixels, the four ends of its axes among the corners. across, down: its radii."""
     radius = max(abs(across), abs(down))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,7 @@ from beam_tfrecord.storage import public_uri
 
 STAGE = "account"
 _SEPARATORS, _COMMA = "|;,", ","
+_NUMBER = re.compile(r"(-?)0*([0-9]+)(?:\.([0-9]*?)0*)?")  # its sign, what is before its point, and what is behind
 _NO_VALUES = frozenset({"nan", "null", "n/a", "#n/a"})  # as pandas, databases and spreadsheets write them
 
 
@@ -123,14 +125,16 @@ def _doubtful_labels(labels: Mapping[str, int]) -> Iterator[str]:
     """What is doubtful about the names of the labels of all inputs. labels: how often each is used."""
     alike: dict[str, list[str]] = {}
     for name in sorted(labels):
-        alike.setdefault(plain_form(name).casefold(), []).append(name)
-    groups = [names for plain, names in alike.items() if len(names) > 1 and len(plain) > 1]
+        plain = plain_form(name).casefold()
+        number = _NUMBER.fullmatch(plain)
+        alike.setdefault(".".join(number.groups("")) if number else plain, []).append(name)
+    groups = [names for names in alike.values() if len(names) > 1 and len(max(names, key=len)) > 1]
     if groups:
         spelled = ", ".join(f"{name!a} ({labels[name]:,})" for name in groups[0])
         more = f", and {len(groups) - 1:,} more are like that" if len(groups) > 1 else ""
         yield (
-            f"the labels {spelled} differ only in case, blanks or the form of Unicode, and are classes of their own"
-            f"{more}: spell them alike where they are one"
+            f"the labels {spelled} differ only in case, blanks, the form of Unicode or how a number is written, and "
+            f"are classes of their own{more}: spell them alike where they are one"
         )
     several = list(_several(labels))
     if several:

@@ -43,7 +43,8 @@ def take_census(
     limit = FILES_PER_IMAGE * used.count + SPARE
     if used.hashes is None or others.hashes is None:
         return NO_ACCOUNT, (Decision("files beside the images", "not counted", f"{used.count:,} images are too many"),)
-    is_here = source.census == "."  # rows spell what lies in the working folder without it
+    # Rows spell what lies in the working folder without it, unless an option names it: --input . or ./list.csv.
+    is_here = source.census == "." and not source.base.startswith(".")
     folder = "" if is_here else with_slash(source.census)
     written = tuple(map(with_slash, spelled_below(source.census, config.output.output))) or ("\0",)
     uris = (info.uri for info in walk(source.census))

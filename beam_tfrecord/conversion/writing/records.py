@@ -296,8 +296,10 @@ def _numbers_named(label: str, vocabulary: Vocabulary) -> str:
     told."""
     if not label.isdecimal() or any(name.isdecimal() for name in vocabulary.names):
         return ""
-    names = ",".join(f"{number}={name}" for number, name in enumerate(vocabulary.names[:2]))
-    return f", which holds names and no numbers; where the numbers stand for names, say so: --map_labels {names},..."
+    return (
+        ", which holds names and no numbers; where the numbers stand for names, say for which: --map_labels "
+        f"{label}=NAME,..."
+    )
 
 
 def _content(digests: Sequence[str]) -> bytes:

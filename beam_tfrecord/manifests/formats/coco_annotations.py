@@ -10,6 +10,7 @@ from typing import Any
 from beam_tfrecord.annotations.cells import shown
 from beam_tfrecord.core.public_text import is_utf8
 from beam_tfrecord.errors import ManifestError, RowError
+from beam_tfrecord.manifests.outlines import corners_of_turned
 from beam_tfrecord.manifests.text.members import Members
 
 _COPIED = ("area", "difficult", "truncated", "occluded")  # of CVAT's "attributes", too
@@ -180,9 +181,15 @@ def _box(place: int, members: Members, categories: Mapping[int, Category]) -> di
     category = _category(members, categories) if categories else None
     if category is not None:
         box["class"] = category.name
-    if members.raw("bbox") not in (None, []):
-        box["bbox_xywh"] = members.raw("bbox")
+    further = members.raw("attributes")  # a list of ids in some files, such as those of Fashionpedia
+    attributes = further if isinstance(further, Mapping) else {}
     segmentation = members.raw("segmentation")
+    rotation = attributes.get("rotation") if segmentation in (None, []) else None
+    corners = corners_of_turned(members.raw("bbox"), rotation, has_size=True)
+    if corners is not None:
+        box["polygons"] = [corners]
+    elif members.raw("bbox") not in (None, []):
+        box["bbox_xywh"] = members.raw("bbox")
     if isinstance(segmentation, Mapping):
         box["rle"] = segmentation
     elif segmentation is not None and segmentation != []:
@@ -195,8 +202,7 @@ def _box(place: int, members: Members, categories: Mapping[int, Category]) -> di
             box["keypoint_names"] = category.keypoints
     if members.raw("iscrowd") is not None:
         box["is_crowd"] = members.raw("iscrowd")
-    further = members.raw("attributes")  # a list of ids in some files, such as those of Fashionpedia
-    for source in (further if isinstance(further, Mapping) else {}, members.value):
+    for source in (attributes, members.value):
         box.update({key: source[key] for key in _COPIED if source.get(key) is not None})
     return box
 

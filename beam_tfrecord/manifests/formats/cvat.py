@@ -24,7 +24,7 @@ from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.box_cells import attributes_of
 from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.gathering import Groups
-from beam_tfrecord.manifests.outlines import ellipse, hull, rectangle, rle_of_patch, turned
+from beam_tfrecord.manifests.outlines import ellipse, hull, rle_of_patch, turned, turned_box
 from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, gather
 from beam_tfrecord.manifests.text.compression import open_unpacked
 from beam_tfrecord.manifests.text.xml_tree import Element, iterate_children
@@ -135,8 +135,7 @@ def _add(shape: Element, labels: PictureLabels, size: tuple[int, int] | None) ->
         sides = _numbers(shape, "xtl", "ytl", "xbr", "ybr")
         degrees = _number(shape, "rotation", 0.0)
         if degrees % 360:
-            centre = (sides[0] + sides[2]) / 2, (sides[1] + sides[3]) / 2
-            box["polygons"] = [turned(rectangle(*sides), degrees, *centre)]
+            box["polygons"] = [turned_box(*sides, degrees)]
         else:
             box["bbox"] = list(sides)
     elif shape.name == "ellipse":

@@ -21,7 +21,7 @@ from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.box_cells import attributes_of
 from beam_tfrecord.manifests.documents import DocumentFormat
-from beam_tfrecord.manifests.outlines import ellipse, rectangle, turned
+from beam_tfrecord.manifests.outlines import corners_of_turned, ellipse, rectangle, turned
 from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, gather, length_of
 from beam_tfrecord.manifests.siblings import parent, without_suffix
 from beam_tfrecord.manifests.split_names import is_split_folder
@@ -158,11 +158,17 @@ def _add(parts: Sequence[Members], source: Source, labels: PictureLabels) -> Non
     box: dict[str, Any] = {"class": _class(first, source), "origin": first.where}
     for part in parts:
         kind = part.text("type")
-        for name, value in part.below("attributes").items():
+        attributes = part.below("attributes")
+        rotation = attributes.get("rotation") if kind == "bbox" else None
+        corners = corners_of_turned(part.raw("bbox"), rotation, has_size=True)
+        for name, value in attributes.items():
             found = attributes_of({str(name).casefold(): value}) if isinstance(value, bool | int) else {}
             box.update(found)
-            labels.attribute(str(name), is_stored=bool(found), where=part.where)
-        if kind == "bbox":
+            is_stored = bool(found) or (name == "rotation" and corners is not None)
+            labels.attribute(str(name), is_stored=is_stored, where=part.where)
+        if corners is not None:
+            box.setdefault("polygons", []).append(corners)
+        elif kind == "bbox":
             box["bbox_xywh"] = part.raw("bbox")
         elif kind == "mask":
             box["rle"] = part.raw("rle")

@@ -32,6 +32,7 @@ from beam_tfrecord.options.values import AUTO_ENCODING, InputSpec
 
 Table = Iterator[tuple[str, list[str] | str]]
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab"}
+_HEADER_AGAIN = "the line is the header once more, as in files that were put together: take it out"
 
 
 class CsvFormat(ManifestFormat):
@@ -130,6 +131,7 @@ def _table(lines: TextLines, piece: Piece, dialect: Dialect, image: int | None) 
     closed, and for one that takes in other rows.
     """
     uri, width = piece.source.uri, len(dialect.header)
+    header = list(dialect.header) if dialect.has_header else None
     text = iter(lines)
     line = piece.first_line
     awaits_header = piece.start == 0 and dialect.has_header
@@ -155,7 +157,7 @@ def _table(lines: TextLines, piece: Piece, dialect: Dialect, image: int | None) 
                 if awaits_header:
                     awaits_header = False
                 elif len(cells) == width:
-                    yield f"{uri}:{start}", cells
+                    yield f"{uri}:{start}", _HEADER_AGAIN if cells == header else cells
                 elif len(cells) > width and not any(cells[width:]):  # delimiters at the end of the line
                     yield f"{uri}:{start}", cells[:width]
                 else:

@@ -2,7 +2,8 @@
 
 Two other tools write the same with other shapes: LabelMe's web tool (``<polygon>`` of ``<pt><x/><y/></pt>``, objects
 that are ``<deleted>``; github.com/CSAILVision/LabelMeAnnotationTool), and roLabelImg (``<robndbox>`` with ``cx``,
-``cy``, ``w``, ``h`` and ``angle`` in radians, clockwise; github.com/cgvict/roLabelImg).
+``cy``, ``w``, ``h`` and ``angle`` in radians, clockwise; github.com/cgvict/roLabelImg). CVAT tells in an attribute that
+a box was turned.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from beam_tfrecord.core.account import KEYS, Account, AccountBuilder
 from beam_tfrecord.errors import RowError
-from beam_tfrecord.manifests.outlines import rectangle, turned
+from beam_tfrecord.manifests.outlines import corners_of_turned, rectangle, turned
 from beam_tfrecord.manifests.picture_labels import stated_size
 from beam_tfrecord.manifests.text.xml_tree import Element, XmlEncodingError, parse_xml
 from beam_tfrecord.options.values import AUTO_ENCODING
@@ -27,7 +28,7 @@ _READ: Mapping[str, Any] = {
     "filename": {},
     "size": {"width": {}, "height": {}},
     "object": {
-        **{name: {} for name in ("name", "pose", "part", "deleted", *_FLAGS)},
+        **{name: {} for name in ("name", "pose", "part", "deleted", "attributes", *_FLAGS)},
     },
 }
 # The shape of an object is the first of these that it has.
@@ -71,7 +72,7 @@ def account_of_xml(root: Element) -> Account:
         if element.name == "object" and (shape := _shape_of(element)):
             read = {**read, shape: _SHAPES[shape]}
         for child in element.children:
-            inner = read.get(child.name)
+            inner = {"name": {}, "value": {}} if _is_rotation(child) else read.get(child.name)
             if _is_deleted(child):
                 told.name(KEYS, "of an object that was deleted", child.name, 1 + sum(1 for _ in _below(child)))
             elif inner is None:
@@ -116,7 +117,9 @@ def _box(element: Element, name: str) -> dict[str, Any]:
     if shape is None:
         pass  # which is told when the row is parsed
     elif kind == "bndbox":
-        box["bbox"] = [shape.text_of(side) for side in _SIDES]
+        sides = [shape.text_of(side) for side in _SIDES]
+        corners = corners_of_turned(sides, _rotation(element), has_size=False)
+        box.update({"bbox": sides} if corners is None else {"polygons": [corners]})
     elif kind == "polygon":
         box["polygons"] = [[_number(point, axis, name) for point in shape.all("pt") for axis in ("x", "y")]]
     else:
@@ -134,6 +137,16 @@ def _box(element: Element, name: str) -> dict[str, Any]:
 
 def _shape_of(element: Element) -> str:
     return next((shape for shape in _SHAPES if element.all(shape)), "")
+
+
+def _is_rotation(element: Element) -> bool:
+    return element.name == "attribute" and element.text_of("name") == "rotation"
+
+
+def _rotation(element: Element) -> str | None:
+    """How CVAT turned an object: ``<attributes><attribute><name>rotation</name><value>30.0</value>``."""
+    attributes = (one for own in element.all("attributes") for one in own.all("attribute") if _is_rotation(one))
+    return next((attribute.text_of("value") for attribute in attributes), None)
 
 
 def _is_deleted(element: Element) -> bool:

@@ -95,6 +95,40 @@ def test_a_table_of_which_nothing_but_the_images_is_read_is_told(tmp_path: Path,
     assert len(messages(found, "columns_not_read")) == count
 
 
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("image,class,class_name", "column 'class', and 'class_name' is called"),
+        ("image,class,label,category", "column 'label', and 'class', 'category' are called"),
+        ("image,label,label_id", ""),
+        ("image,label,note", ""),
+        ("image,xmin,ymin,xmax,ymax,class,label_name", "column 'class', and 'label_name' is called"),
+    ],
+)
+def test_several_columns_that_are_called_like_labels_are_told(tmp_path: Path, header: str, told: str) -> None:
+    row = ",".join(["a.jpg", "1", "2", "3", "4", "fox", "hen"] if "xmin" in header else ["a.jpg", "1", "fox", "hen"])
+    row = ",".join(row.split(",")[: header.count(",") + 1])
+    files = {**pictures("a.jpg"), "t.csv": f"{header}\n{row}\n"}
+    found = looked_at(tmp_path, files, "t.csv")
+    assert told in "".join(messages(found, "doubtful_reading"))
+    assert len(messages(found, "doubtful_reading")) == bool(told)
+    assert messages(looked_at(tmp_path, files, "t.csv", label_column=header.split(",")[-1]), "doubtful_reading") == []
+
+
+@pytest.mark.parametrize("column", ["EncodedPixels", "PredictionString", "BoxesString"])
+def test_columns_of_masks_and_boxes_as_kaggle_has_them_are_told(tmp_path: Path, column: str) -> None:
+    found = looked_at(tmp_path, {**pictures("a.jpg"), "t.csv": f"image,label,{column}\na.jpg,fox,5 6\n"}, "t.csv")
+    (message,) = messages(found, "columns_not_read")
+    assert column in message
+
+
+def test_a_header_that_comes_again_is_no_row(tmp_path: Path) -> None:
+    table = "image,label\na.jpg,fox\nimage,label\nb.jpg,hen\n"
+    found = looked_at(tmp_path, {**pictures("a.jpg", "b.jpg"), "t.csv": table}, "t.csv")
+    assert found.rejects == ((f"{tmp_path}/t.csv:3", "bad_row"),)
+    assert found.labels == ("fox", "hen")
+
+
 def test_a_table_whose_labels_are_in_the_paths_is_nothing_to_tell(tmp_path: Path) -> None:
     files = {**pictures("a.jpg"), "t.csv": "image,note\na.jpg,x\n"}
     assert looked_at(tmp_path, files, "t.csv", label_pattern="(?P<label>a)").warnings == ()
@@ -120,6 +154,9 @@ def test_names_without_the_ending_of_their_image_are_found(tmp_path: Path) -> No
         (("f\u00fcchs", "fu\u0308chs", "hen"), r"'f\xfcchs' (1)"),
         (("fox", "hen", "NaN"), "called 'NaN'"),
         (("a", "A", "none"), ""),
+        (("1", "1.0", "2.0"), "'1' (1), '1.0' (1)"),
+        (("7", "007", "0.7"), "'007' (1), '7' (1)"),
+        (("10", "100", "0"), ""),
         (("fox;hen", "hen", "owl"), "'fox;hen'"),
         (("['fox']", "['hen']", "['owl']"), "3 labels seem to be several"),
         (("salt, pepper", "fox", "red hen"), ""),
