@@ -71,8 +71,8 @@ def _further_labels(header: Sequence[str], roles: Roles, config: ManifestConfig)
     if others:
         yield (
             "doubtful_reading",
-            f"the labels were read from column {roles.label!r}, and {listed(others)} {'is' if len(others) == 1 else 'are'} "
-            "called as if they held them, too: --label_column says which it is",
+            f"the labels were read from column {roles.label!r}, and {listed(others)} "
+            f"{'is' if len(others) == 1 else 'are'} called as if they held them, too: --label_column says which it is",
         )
 
 

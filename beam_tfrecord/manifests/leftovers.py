@@ -11,14 +11,16 @@ from beam_tfrecord.core.account import (
     AS_LABELS,
     AS_MANIFEST,
     FILES,
+    LIST_OF_SPLIT,
     OWN_OUTPUT,
     UNNAMED_IMAGE,
     AccountBuilder,
 )
 from beam_tfrecord.manifests.filenames import is_image_name, junk_part
 from beam_tfrecord.manifests.siblings import label_path
+from beam_tfrecord.manifests.split_names import is_split_word
 from beam_tfrecord.manifests.text.spelling import plain_form
-from beam_tfrecord.manifests.text.uri_text import with_slash
+from beam_tfrecord.manifests.text.uri_text import name_of, with_slash
 from beam_tfrecord.manifests.unused import reason_unused, stem_of
 
 READS = "reads"  # where the details of a source have what a format reads beside its rows
@@ -55,12 +57,14 @@ def tell_files(
     others: Collection[str],
     reads: Reads,
     left_out: Sequence[str] = (),
+    *,
+    is_input: bool = False,
 ) -> None:
     """Tell what became of the files below a folder.
 
     folder: its uri; '' for the working folder. paths: all of them, junk included. used: those that rows name, and as
     what. others: those that rows of other inputs name, and their manifests. left_out: uris of the folders that this
-    tool wrote.
+    tool wrote. is_input: the folder itself was given, and no file in it.
     """
     start = with_slash(folder) if folder else ""
     manifests = {uri.removeprefix(start) for uri in reads.manifests}
@@ -90,7 +94,15 @@ def tell_files(
         elif is_image_name(path) and not is_junk:
             told.name(FILES, UNNAMED_IMAGE, path)
         else:
-            told.name(FILES, reason_unused(path, stems), path)
+            reason = reason_unused(path, stems)
+            is_list = is_input and reason.startswith("other") and _is_list(path)
+            told.name(FILES, LIST_OF_SPLIT if is_list else reason, path)
+
+
+def _is_list(path: str) -> bool:
+    """Whether a file is called like a list of the images of a split, and is none of another task of a VOC folder."""
+    stem, _, ending = name_of(path).lower().rpartition(".")
+    return is_split_word(stem) and ending in ("txt", "lst") and "ImageSets/" not in path
 
 
 def _is_below(path: str, folder: str, suffix: str) -> bool:

@@ -36,8 +36,9 @@ def turned(outline: Sequence[float], degrees: float, x: float, y: float) -> list
     return found
 
 
-def turned_box(xmin: float, ymin: float, xmax: float, ymax: float, degrees: float) -> list[float]:
-    """The four corners of a box in pixels, turned clockwise about its centre."""
+def turned_box(sides: Sequence[float], degrees: float) -> list[float]:
+    """The four corners of a box (xmin, ymin, xmax, ymax in pixels), turned clockwise about its centre."""
+    xmin, ymin, xmax, ymax = sides
     return turned(rectangle(xmin, ymin, xmax, ymax), degrees, (xmin + xmax) / 2, (ymin + ymax) / 2)
 
 
@@ -56,7 +57,7 @@ def corners_of_turned(box: Any, rotation: Any, *, has_size: bool) -> list[float]
     if len(numbers) != 4 or not all(map(math.isfinite, (*numbers, degrees))) or degrees % 360 == 0:
         return None
     left, top, right, bottom = numbers
-    return turned_box(left, top, left + right, top + bottom, degrees) if has_size else turned_box(*numbers, degrees)
+    return turned_box([left, top, left + right, top + bottom] if has_size else numbers, degrees)
 
 
 def ellipse(x: float, y: float, across: float, down: float) -> list[float]:

@@ -13,6 +13,8 @@ from contextlib import suppress
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Files, ManifestFormat
 from beam_tfrecord.manifests.text.compression import BROKEN_STREAM, open_unpacked
+from beam_tfrecord.manifests.text.json_stream import iterate_members
+from beam_tfrecord.manifests.text.json_values import OBJECT, as_utf8, start_of_json
 from beam_tfrecord.manifests.text.uri_text import name_of
 from beam_tfrecord.options.values import FORMAT_NAMES
 
@@ -143,10 +145,22 @@ def detect_format(files: Files, uri: str) -> str:
     known = next((what for suffix, what in _NO_MANIFESTS.items() if name.endswith(suffix)), "")
     if known:
         raise ConfigError(f"{uri} is {known}")
+    if start_of_json(head) == OBJECT:
+        raise ConfigError(
+            f"{uri} is JSON of no format that is known: its members are {', '.join(_members(files, uri)) or 'none'}. "
+            "Look at what wrote it for an export in another format, such as COCO"
+        )
     raise ConfigError(
         f"{uri}: neither its name nor its first bytes tell its format; name it with --format "
         f"({', '.join(FORMAT_NAMES[1:])})"
     )
+
+
+def _members(files: Files, uri: str) -> list[str]:
+    """The first members of the object that a JSON file holds. Raises ManifestError where it is damaged."""
+    with open_unpacked(files, uri) as stream:
+        names = dict.fromkeys(repr(item.key) for item in iterate_members(stream, uri))
+    return [*names][:8]
 
 
 def has_suffix(name: str, suffixes: tuple[str, ...]) -> bool:
@@ -174,4 +188,4 @@ def read_head(files: Files, uri: str) -> bytes:
     with open_unpacked(files, uri) as stream, suppress(*BROKEN_STREAM):
         while len(parts) < HEAD_BYTES // _STEP and (part := stream.read(_STEP)):
             parts.append(part)
-    return b"".join(parts)
+    return as_utf8(b"".join(parts))

@@ -58,4 +58,5 @@ def test_the_working_folder_as_input_is_told_like_any_other(
         (told,) = conversion(out)["inputs"]
         accounts.append({key: told[key] for key in ("found", "used", "named", "surprises")})
     assert accounts[0] == accounts[1]
-    assert accounts[0]["used"]["files"]["image"] == 2 and accounts[0]["surprises"] == []
+    assert accounts[0]["used"]["files"]["image"] == 2
+    assert accounts[0]["surprises"] == []

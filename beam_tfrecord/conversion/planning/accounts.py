@@ -18,6 +18,7 @@ from beam_tfrecord.core.account import (
     IMAGES,
     KEYS,
     LABEL_FILES,
+    LIST_OF_SPLIT,
     LOOKS_LIKE_LABELS,
     NAMES_IMAGES,
     NO_ACCOUNT,
@@ -197,6 +198,13 @@ def _surprises(source: Source, account: Account) -> Iterator[tuple[str, str]]:
             f"{_files(told.count)} that {'names' if told.count == 1 else 'name'} these images: not read (such as "
             f"{told.example}); give it as --input when it tells their labels or splits, or move it away",
         )
+    if LIST_OF_SPLIT in files:
+        told = files[LIST_OF_SPLIT]
+        yield (
+            "labels_not_read",
+            f"{_files(told.count)} called like {'a split' if told.count == 1 else 'splits'}: not read (such as "
+            f"{told.example}); give each as an --input, such as --input test=PLACE, where it lists a split's images",
+        )
     if UNNAMED_IMAGE in files:
         told = files[UNNAMED_IMAGE]
         yield (
@@ -219,11 +227,12 @@ def _surprises(source: Source, account: Account) -> Iterator[tuple[str, str]]:
             f"taken as one without objects{_example(account, LABEL_FILES)}; where the folders of the images are their "
             "classes, give --format folder",
         )
-    if orphans * 2 > labels and account.uses(LABEL_FILES):
+    without = account.uses(IMAGES, WITHOUT_LABEL_FILE)
+    if account.uses(LABEL_FILES) and (orphans * 2 > labels or (orphans and without)):
         yield (
             "label_files_unused",
             f"{orphans:,} of {labels:,} label files belong to no image{_example(account, LABEL_FILES)}, and "
-            f"{account.uses(IMAGES, WITHOUT_LABEL_FILE):,} of {images:,} images have none",
+            f"{without:,} of {images:,} images have none: call each label file like its image, letter for letter",
         )
     against = account.uses(STATED_IMAGES, AGAINST_OWN_NAME)
     if against:

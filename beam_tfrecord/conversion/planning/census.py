@@ -75,6 +75,7 @@ def take_census(
         {path for path, uri, named in zip(paths, files, elsewhere, strict=True) if named or uri in manifests},
         reads,
         [*source.details.get(LEFT_OUT, ()), *(folder + output for output in datasets_among(paths))],
+        is_input=source.census == source.uri,
     )
     return told.account(), ()
 

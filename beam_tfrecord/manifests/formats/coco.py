@@ -75,7 +75,7 @@ _KEYS = {
     "annotations": frozenset(
         {
             *("id", "image_id", "category_id", "bbox", "segmentation", "keypoints", "caption", "segments_info"),
-            *("file_name", "iscrowd", "area", "attributes", "difficult", "truncated", "occluded"),
+            *("file_name", "iscrowd", "area", "attributes", "difficult", "truncated", "occluded", "ignore"),
         }
     ),
     "categories": frozenset({"id", "name", "keypoints"}),
@@ -239,12 +239,14 @@ class CocoFormat(ManifestFormat):
                 yield _reject(source, name, image.file_name, error)
                 continue
             told.use(IMAGES, "rows")
-            told.use(ANNOTATIONS, "of a row", len(own))
+            notes = fields.get("notes", [])
+            told.use(ANNOTATIONS, "of a row", len(own) - len(notes))
+            told.name(ANNOTATIONS, "marked with ignore", image.told, len(notes))
             fields.update({"image": image.file_name, "id": image.id})
             if image.size is not None:
                 fields["size"] = image.size
             if image.odd_size:
-                fields["notes"] = [("size_mismatch", image.odd_size)]
+                fields["notes"] = [*notes, ("size_mismatch", image.odd_size)]
             yield Row(_origin(source, name), fields)
 
 

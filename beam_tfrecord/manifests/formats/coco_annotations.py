@@ -133,6 +133,7 @@ def fields_of(
     captions: list[Any] = []
     labels: list[str] = []
     panoptic: list[Members] = []
+    notes: list[tuple[str, str]] = []
     for annotation in annotations:
         members = annotation.members()
         own = kinds_of_annotation(annotation.value)
@@ -141,7 +142,12 @@ def fields_of(
                 f"annotations[{annotation.place}] says nothing of its image: it has no bbox, no category_id, no caption"
             )
             raise RowError("bad_annotation", f"{told}: complete it, or take it out")
-        if "objects" in own or ("labels" in own and "labels" not in kinds):
+        if members.raw("ignore") in (
+            1,
+            True,
+        ):  # which mmdetection passes over, and COCO's evaluation counts for nothing
+            notes.append(("annotation_ignored", f"annotations[{annotation.place}]: it is marked with ignore"))
+        elif "objects" in own or ("labels" in own and "labels" not in kinds):
             boxes.append(_box(annotation.place, members, categories))
         elif "labels" in own:
             labels.append(_category(members, categories).name)
@@ -149,7 +155,7 @@ def fields_of(
             captions.append(members.raw("caption"))
         if "panoptic" in own:
             panoptic.append(members)
-    fields: dict[str, Any] = {}
+    fields: dict[str, Any] = {"notes": notes} if notes else {}
     if boxes or "objects" in kinds:
         fields["boxes"] = boxes
     if captions or "captions" in kinds:

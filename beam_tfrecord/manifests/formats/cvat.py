@@ -135,7 +135,7 @@ def _add(shape: Element, labels: PictureLabels, size: tuple[int, int] | None) ->
         sides = _numbers(shape, "xtl", "ytl", "xbr", "ybr")
         degrees = _number(shape, "rotation", 0.0)
         if degrees % 360:
-            box["polygons"] = [turned_box(*sides, degrees)]
+            box["polygons"] = [turned_box(sides, degrees)]
         else:
             box["bbox"] = list(sides)
     elif shape.name == "ellipse":

@@ -49,6 +49,11 @@ class JsonlFormat(ManifestFormat):
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         sample = look_at_text(files, uri, config.encoding)
         if sample.text.lstrip().startswith("["):
+            if all(f'"{key}"' in sample.text for key in ("image_id", "category_id", "score")):
+                raise ManifestError(
+                    f"{uri} seems to hold the results of a detector, as COCO's evaluation takes them, which name no "
+                    "images: give the file of the annotations (with images, annotations and categories)"
+                )
             raise ManifestError(
                 f"{uri} is one JSON array: write one object per line instead, for instance with: jq -c '.[]'"
             )

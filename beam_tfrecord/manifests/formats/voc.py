@@ -34,6 +34,7 @@ from beam_tfrecord.manifests.siblings import (
     relative_files,
     without_suffix,
 )
+from beam_tfrecord.manifests.split_names import is_split_word
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.lines import read_lines
 from beam_tfrecord.manifests.text.row_fields import rejected
@@ -95,10 +96,11 @@ class VocFormat(ManifestFormat):
             items = _items(files, layout)[0]
             images = relative_files(files, layout.images)[0]
             splits = _folder_splits(files, layout, images, uri)
+            lists = _read_lists(files, layout)
         told.find(_kind_of_items(layout), len(items))
         finder = ImageFinder(images)
         decided = []
-        if layout.lists:
+        if lists:
             decided.append(Decision("split", "the list that names the image", layout.lists))
         elif splits is not None and split is None:
             decided.append(Decision("split", "the name of a folder", "each of these folders is called like a split"))
@@ -116,6 +118,7 @@ class VocFormat(ManifestFormat):
             },
             account=told.account(),
             decisions=tuple(decided),
+            surprises=tuple(("doubtful_reading", doubt) for doubt in _doubts_of_lists(files, layout, items, lists)),
         )
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
@@ -153,7 +156,7 @@ def _reads(files: Files, layout: _Layout, uri: str) -> Reads:
     """The files that are read beside the images: annotations, lists of splits, a list or an XML file that was named."""
     if layout.only:
         return Reads((layout.only,), layout.annotations, "" if layout.only.lower().endswith(".xml") else ".xml")
-    lists = [files.join(layout.lists, f"{name}.txt") for name in _list_names(files, layout)]
+    lists = [files.join(layout.lists, f"{name}.txt") for name in _list_names(files, layout)] if layout.lists else []
     return Reads(lists, layout.annotations, ".xml" if layout.annotations else "")
 
 
@@ -309,12 +312,59 @@ def _items(files: Files, layout: _Layout) -> tuple[list[str], int]:
 
 
 def _list_names(files: Files, layout: _Layout) -> list[str]:
-    """The lists of splits that are read, without their ending."""
-    there = set(files.list_folder(layout.lists)) if layout.lists else set()
-    names = [name for name in _SPLIT_LISTS if f"{name}.txt" in there]
-    if "trainval.txt" in there and not {"train", "val"} & set(names):
+    """The lists of splits that are read, without their ending: those that are called like splits, train, val and test
+    before others; else those of single classes, ``cat_train`` and so on, which name the same images.
+
+    trainval counts where train and val are not told apart.
+    """
+    there = sorted(name[:-4] for name in files.list_folder(layout.lists) if name.lower().endswith(".txt"))
+    names = [name for name in there if is_split_word(name)]
+    if "trainval" in there and not {"train", "val"} & set(names):
         names.append("trainval")
-    return names
+    if not names:
+        names = [name for name in there if is_split_word(_split_of_list(name))]
+    return sorted(names, key=lambda name: ([*_SPLIT_LISTS, _split_of_list(name)].index(_split_of_list(name)), name))
+
+
+def _split_of_list(name: str) -> str:
+    return name.rpartition("_")[2].lower()
+
+
+def _read_lists(files: Files, layout: _Layout) -> dict[str, list[str]]:
+    """The stems of each list of a split."""
+    names = _list_names(files, layout) if layout.lists else []
+    return {name: _stems_of_list(files, files.join(layout.lists, f"{name}.txt"), layout.encoding) for name in names}
+
+
+def _doubts_of_lists(
+    files: Files, layout: _Layout, items: Sequence[str], lists: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """What is doubtful about the lists of splits: images in two of them, and in none, and lists that tell no split."""
+    if not layout.lists:
+        return
+    others = [name for name in files.list_folder(layout.lists) if name.lower().endswith(".txt")]
+    if not lists and others and others != ["default.txt"]:  # which is what CVAT calls no split
+        yield (
+            f"none of the lists in {layout.lists} is called like a split (such as {others[0]}), so that they are not "
+            "read: call them train.txt, val.txt and test.txt where they tell splits"
+        )
+    splits: dict[str, set[str]] = {}
+    for name, stems in lists.items():
+        for stem in stems:
+            splits.setdefault(stem, set()).add(_split_of_list(name))
+    several = sorted(stem for stem, found in splits.items() if len(found) > 1)
+    if several:
+        yield (
+            f"{len(several):,} images are in the lists of several splits (such as {several[0]}: "
+            f"{' and '.join(sorted(splits[several[0]]))}); each goes to the first of {', '.join(lists)} that names it"
+        )
+    unlisted = [path for path in items if without_suffix(path) not in splits] if lists else []
+    if unlisted:
+        yield (
+            f"{len(unlisted):,} of {len(items):,} annotation files (such as {unlisted[0]}) are in none of the lists of "
+            f"splits in {layout.lists}: they go where rows without a split go. A list as --input, with --format voc, "
+            "takes its images alone"
+        )
 
 
 def _stems_of_list(files: Files, uri: str, encoding: str) -> list[str]:
@@ -325,12 +375,9 @@ def _stems_of_list(files: Files, uri: str, encoding: str) -> list[str]:
 
 
 def _split_lists(files: Files, layout: _Layout) -> dict[str, str]:
-    """Split by stem, from train.txt, val.txt and test.txt.
-
-    trainval.txt counts where train and val are not told apart.
-    """
+    """Split by stem. The first list that names an image counts."""
     found: dict[str, str] = {}
-    for name in _list_names(files, layout):
-        for stem in _stems_of_list(files, files.join(layout.lists, f"{name}.txt"), layout.encoding):
-            found.setdefault(stem, name)
+    for name, stems in _read_lists(files, layout).items():
+        for stem in stems:
+            found.setdefault(stem, _split_of_list(name))
     return found

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import io
+import codecs
 import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 from beam_tfrecord.errors import ManifestError
-from beam_tfrecord.manifests.text.json_values import JsonDecoder
+from beam_tfrecord.manifests.text.json_values import JsonDecoder, encoding_of_json
 
 CHUNK = 2**20  # characters that are read at a time
+_TELLING_BYTES = 4  # which tell the encoding
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
@@ -27,17 +28,17 @@ class JsonItem(NamedTuple):
 
 
 def iterate_members(stream: BinaryIO, name: str) -> Iterator[JsonItem]:
-    """The members of the object that a JSON file (UTF-8) holds, arrays element by element, in the order of the file.
+    """The members of the object that a JSON file holds, arrays element by element, in the order of the file.
 
-    An empty array yields one item of place -1 whose value is an empty list. At most one element and a chunk of text are
-    in memory. name: of the file, for messages. Raises ManifestError, with the line, when the file is no such JSON, and
-    when the object has one member twice.
+    The file is UTF-8, UTF-16 or UTF-32. An empty array yields one item of place -1 whose value is an empty list. At
+    most one element and a chunk of text are in memory. name: of the file, for messages. Raises ManifestError, with the
+    line, when the file is no such JSON, and when the object has one member twice.
     """
     yield from _Reader(stream, name).members()
 
 
 def iterate_array(stream: BinaryIO, name: str) -> Iterator[JsonItem]:
-    """The elements of the array that a JSON file (UTF-8) holds, in order, as :func:`iterate_members` reads; no key."""
+    """The elements of the array that a JSON file holds, in order, as :func:`iterate_members` reads; no key."""
     yield from _Reader(stream, name).elements()
 
 
@@ -45,8 +46,9 @@ class _Reader:
     """A window on the text: ``_text[_place:]`` is what was read and not yet used."""
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
-        self._stream = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+        self._stream = stream
         self._name = name
+        self._bytes_to_text: codecs.IncrementalDecoder | None = None  # which one, the first bytes tell
         self._text = ""
         self._place = 0
         self._line = 1
@@ -55,28 +57,22 @@ class _Reader:
         self._names: set[str] = set()
 
     def members(self) -> Iterator[JsonItem]:
-        try:
-            if self._next() != "{":
-                self._fail("it does not begin with {")
+        if self._next() != "{":
+            self._fail("it does not begin with {")
+        self._place += 1
+        if self._next() == "}":
             self._place += 1
-            if self._next() == "}":
-                self._place += 1
-            else:
-                yield from self._members()
-            if self._next():
-                self._fail("text follows the end of the object")
-        finally:
-            self._stream.detach()  # the caller's stream stays open
+        else:
+            yield from self._members()
+        if self._next():
+            self._fail("text follows the end of the object")
 
     def elements(self) -> Iterator[JsonItem]:
-        try:
-            if self._next() != "[":
-                self._fail("it does not begin with [")
-            yield from (item for item in self._elements("") if item.place >= 0)
-            if self._next():
-                self._fail("text follows the end of the array")
-        finally:
-            self._stream.detach()
+        if self._next() != "[":
+            self._fail("it does not begin with [")
+        yield from (item for item in self._elements("") if item.place >= 0)
+        if self._next():
+            self._fail("text follows the end of the array")
 
     def _members(self) -> Iterator[JsonItem]:
         while True:
@@ -152,15 +148,26 @@ class _Reader:
         """Read on; False at the end of the file."""
         if self._at_end:
             return False
-        try:
-            read = self._stream.read(size)
-        except UnicodeDecodeError as error:
-            raise ManifestError(f"{self._name} is not UTF-8 text: {error}") from None
-        self._at_end = not read
+        read = ""
+        while not read and not self._at_end:
+            data = self._stream.read(max(size, _TELLING_BYTES))
+            self._at_end = not data
+            read = self._decoded(data)
         self._line += self._text.count("\n", 0, self._place)
         self._text = self._text[self._place :] + read
         self._place = 0
         return bool(read)
+
+    def _decoded(self, data: bytes) -> str:
+        if self._bytes_to_text is None:
+            self._bytes_to_text = codecs.getincrementaldecoder(encoding_of_json(data))()
+        try:
+            return self._bytes_to_text.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            raise ManifestError(
+                f"{self._name} is not {error.encoding.upper()} text (byte 0x{error.object[error.start]:02x} is none): "
+                "save it as UTF-8, which JSON is, for instance with: iconv -f cp1252 -t utf-8"
+            ) from None
 
     def _fail(self, reason: str) -> None:
         line = self._line + self._text.count("\n", 0, self._place)

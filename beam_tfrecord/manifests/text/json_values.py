@@ -10,6 +10,20 @@ MAX_DEPTH = 100
 OBJECT, OBJECTS = "{", "[{"
 
 
+def encoding_of_json(head: bytes) -> str:
+    """The encoding that the first bytes of a JSON text tell: by a byte order mark, else by the zeros among them."""
+    return json.detect_encoding(head) if head else "utf-8"
+
+
+def as_utf8(head: bytes) -> bytes:
+    """The first bytes of a file, those of a JSON text in UTF-16 or UTF-32 as UTF-8."""
+    encoding = encoding_of_json(head)
+    if encoding.startswith("utf-8"):
+        return head
+    text = head.decode(encoding, "ignore")
+    return text.encode("utf-8", "ignore") if text.lstrip()[:1] in ("{", "[") else head
+
+
 def start_of_json(head: bytes) -> str:
     """What begins in a file with these first bytes: :data:`OBJECT`, :data:`OBJECTS` (an array of them), or ''."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()

@@ -112,7 +112,9 @@ def test_several_columns_that_are_called_like_labels_are_told(tmp_path: Path, he
     found = looked_at(tmp_path, files, "t.csv")
     assert told in "".join(messages(found, "doubtful_reading"))
     assert len(messages(found, "doubtful_reading")) == bool(told)
-    assert messages(looked_at(tmp_path, files, "t.csv", label_column=header.split(",")[-1]), "doubtful_reading") == []
+    assert (
+        messages(looked_at(tmp_path, files, "t.csv", label_column=header.rpartition(",")[2]), "doubtful_reading") == []
+    )
 
 
 @pytest.mark.parametrize("column", ["EncodedPixels", "PredictionString", "BoxesString"])
@@ -215,3 +217,82 @@ def test_two_data_files_of_darknet_are_refused(tmp_path: Path) -> None:
 def test_a_line_of_json_with_a_key_twice_says_so(tmp_path: Path) -> None:
     write_files(tmp_path, {**pictures("a.jpg"), "m.jsonl": b'{"image": "a.jpg", "label": "fox", "label": "hen"}\n'})
     assert "twice" in seen([str(tmp_path / "m.jsonl")]).error
+
+
+VOC_LISTS = [
+    ({"train": "abc", "val": "d"}, {"a": "train", "d": "val"}, ""),
+    ({"training": "abc", "Validation": "d"}, {"a": "training", "d": "validation"}, ""),
+    ({"fox_train": "abc", "fox_val": "d", "hen_train": "abc"}, {"a": "train", "d": "val"}, ""),
+    ({"trainval": "abcd", "test": ""}, {"a": "trainval", "d": "trainval"}, ""),
+    ({"default": "abcd"}, {"a": "train", "d": "train"}, ""),
+    (
+        {"train": "abc", "val": "cd"},
+        {"c": "train", "d": "val"},
+        "1 images are in the lists of several splits (such as c",
+    ),
+    ({"train": "ab"}, {"a": "train", "d": "train"}, "2 of 4 annotation files (such as c.xml) are in none of the lists"),
+    ({"fold1": "ab", "fold2": "cd"}, {"a": "train"}, "none of the lists in"),
+]
+
+
+@pytest.mark.parametrize(("lists", "splits", "told"), VOC_LISTS)
+def test_lists_of_splits_of_voc(tmp_path: Path, lists: Mapping[str, str], splits: Mapping[str, str], told: str) -> None:
+    files: dict[str, bytes | str] = {f"JPEGImages/{name}.jpg": picture(n) for n, name in enumerate("abcd", start=1)}
+    files.update({f"Annotations/{name}.xml": voc_xml(f"{name}.jpg", 1, "fox") for name in "abcd"})
+    for name, stems in lists.items():
+        flag = " -1" if "_" in name else ""
+        files[f"ImageSets/Main/{name}.txt"] = "".join(f"{stem}{flag}\n" for stem in stems)
+    found = looked_at(tmp_path, files)
+    for name, split in splits.items():
+        assert found.pictures[str(tmp_path / f"JPEGImages/{name}.jpg")].split == split
+    assert len(messages(found, "doubtful_reading")) == bool(told)
+    assert told in "".join(messages(found, "doubtful_reading"))
+
+
+def test_lists_of_splits_beside_a_voc_folder_are_told(tmp_path: Path) -> None:
+    files: dict[str, bytes | str] = {f"JPEGImages/{name}.jpg": picture(n) for n, name in enumerate("ab", start=1)}
+    files.update({f"Annotations/{name}.xml": voc_xml(f"{name}.jpg", 1, "fox") for name in "ab"})
+    files |= {"train.txt": "JPEGImages/a.jpg Annotations/a.xml\n", "valid.txt": "JPEGImages/b.jpg Annotations/b.xml\n"}
+    (message,) = messages(looked_at(tmp_path, files), "labels_not_read")
+    assert message.startswith("2 files called like splits: not read (such as train.txt)")
+
+
+def test_a_label_file_whose_name_differs_in_case_from_that_of_its_image_is_told(tmp_path: Path) -> None:
+    names = {"images/a.jpg": picture(1), "images/b.jpg": picture(2), "images/c.jpg": picture(3)}
+    labels = {f"labels/{name}.txt": yolo_txt(1, NAMES, NAMES[0]) for name in ("a", "B", "c")}
+    found = looked_at(tmp_path, {**names, **labels, "classes.txt": names_txt(NAMES)})
+    (message,) = messages(found, "label_files_unused")
+    assert "labels/B.txt" in message
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+@pytest.mark.parametrize("place", ["", "all.json"])
+def test_a_document_in_another_unicode_encoding_is_read(tmp_path: Path, encoding: str, place: str) -> None:
+    document = coco({"a.jpg": (1, [NAMES[0]]), "b.jpg": (2, [NAMES[1]])}, NAMES).decode().replace("fox", "f\u00fcchs")
+    found = looked_at(tmp_path, {**pictures("a.jpg", "b.jpg"), "all.json": document.encode(encoding)}, place)
+    assert found.inputs[0]["format"] == "coco"
+    assert [len(one.objects or ()) for one in found.pictures.values()] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b'{"images": [{"id": 1},], "annotations": []}', "near line 1"),
+        ('{"images": [], "annotations": [{"caption": "f\u00fcchs"}], "categories": []}'.encode("cp1252"), "byte 0xfc"),
+        (b'{"photos": [],\n"marks": []}', "its members are 'photos', 'marks'"),
+        (b'[{"image_id": 1, "category_id": 2, "bbox": [1, 2, 3, 4], "score": 0.5}]', "results of a detector"),
+    ],
+)
+def test_json_that_is_not_read_says_why(tmp_path: Path, content: bytes, told: str) -> None:
+    write_files(tmp_path, {"a.jpg": picture(1), "all.json": content})
+    assert told in seen([str(tmp_path / "all.json")]).error
+
+
+def test_annotations_that_are_marked_with_ignore_are_no_objects_and_told(tmp_path: Path) -> None:
+    document = json.loads(coco({"a.jpg": (1, [NAMES[0], NAMES[1]]), "b.jpg": (2, [NAMES[0]])}, NAMES))
+    for annotation, mark in zip(document["annotations"], (1, 0, False), strict=True):
+        annotation["ignore"] = mark
+    found = looked_at(tmp_path, {**pictures("a.jpg", "b.jpg"), "all.json": json.dumps(document)}, "all.json")
+    assert [len(one.objects or ()) for one in found.pictures.values()] == [1, 1]
+    assert found.inputs[0]["named"]["annotations"] == {"marked with ignore": {"count": 1, "example": "images[0]"}}
+    assert "ignore" not in found.inputs[0]["named"].get("keys", {})
