@@ -95,14 +95,19 @@ def _one(found: tuple[list[dict[str, Any]], bool], column: str, number: int) -> 
 
 def _transposed(value: Mapping[str, Any], column: str) -> list[dict[str, Any]]:
     """A struct of lists as a list of structs."""
-    lists = {name: plain(inner) for name, inner in value.items()}
-    lists = {name: list(inner) for name, inner in lists.items() if isinstance(inner, list | tuple)}
+    given = {name: inner for name, cell in value.items() if (inner := plain(cell)) is not None}
+    lists = {name: list(inner) for name, inner in given.items() if isinstance(inner, list | tuple)}
+    single = next((name for name in given if name not in lists), None)
+    if single is not None:
+        raise RowError(
+            "bad_box", f"column {column!r}: {single} is {shown(given[single])}, not a list of one for each box"
+        )
     lengths = {name: len(inner) for name, inner in lists.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{length} {name}" for name, length in lengths.items())
         raise RowError("bad_box", f"column {column!r} has lists of different lengths: {told}")
     count = next(iter(lengths.values()), 0)
-    return [{name: inner[place] for name, inner in lists.items()} for place in range(count)]
+    return [{name: lists[name][place] if name in lists else None for name in value} for place in range(count)]
 
 
 def region_of(shape: Any, attributes: Any, column: str) -> tuple[dict[str, Any] | None, str]:
@@ -135,11 +140,9 @@ def region_of(shape: Any, attributes: Any, column: str) -> tuple[dict[str, Any] 
     except (KeyError, ValueError, TypeError) as error:
         raise RowError("bad_box", f"column {column!r}: the {kind} is not complete ({error})") from None
     known = _structure(attributes, "region_attributes") or {}
-    box[REGION] = (
-        {str(name): text for name, inner in known.items() if (text := _chosen(inner)) is not None}
-        if isinstance(known, Mapping)
-        else {}
-    )
+    if not isinstance(known, Mapping):
+        raise RowError("bad_annotation", f"region_attributes is {shown(known)}, not an object with a value for each")
+    box[REGION] = {str(name): text for name, inner in known.items() if (text := _chosen(inner)) is not None}
     return box, ""
 
 

@@ -17,7 +17,9 @@ from beam_tfrecord.annotations.cells import real_number
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import AmbiguousManifestError
+from beam_tfrecord.manifests.base import Item
 from beam_tfrecord.manifests.box_cells import FORM, FOUR, REGION
+from beam_tfrecord.manifests.gathering import gather_by_image
 from beam_tfrecord.manifests.text.box_columns import CENTER, XYWH, XYXY, BoxColumns
 
 ODD_FORMS = 0.02  # share of boxes that may contradict a reading: the odd line of a long table
@@ -63,6 +65,12 @@ class BoxReading:
                 self.look(item)
             yield item
 
+    def gathered(self, lines: Iterable[Row | RejectedRow]) -> Iterator[Item]:
+        """One row for each image of lines with boxes, which are understood when all were seen; then the decisions."""
+        for item in gather_by_image(self.seen(lines)):
+            yield self.finish(item) if isinstance(item, Row) else item
+        yield from self.decisions()
+
     def look(self, row: Row) -> None:
         """Learn from the boxes of one line."""
         size = row.fields.get("size")
@@ -106,7 +114,7 @@ class BoxReading:
         columns = self._columns
         seen = f"all {self._boxes:,} boxes"
         if columns.kind in ("columns", "cell"):
-            named = columns.is_told or len(columns.forms) == 1
+            named = columns.is_told or (len(columns.forms) == 1 and not columns.is_assumed)
             yield Decision(
                 "boxes", _TOLD[form], ("--box_format" if columns.is_told else "the columns") if named else seen
             )

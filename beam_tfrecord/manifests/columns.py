@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from beam_tfrecord.annotations.objects import UNNAMED_CLASS
 from beam_tfrecord.core.account import COLUMNS, Account, AccountBuilder, Decision
 from beam_tfrecord.manifests.box_cells import ATTRIBUTE_COLUMNS
 from beam_tfrecord.manifests.tables import SIZE_COLUMNS
@@ -38,7 +39,11 @@ def told_of_table(header: Sequence[str], roles: Roles, config: ManifestConfig, *
     return {
         "account": account,
         "decisions": (*decisions, *decisions_of_columns(roles, config)),
-        "surprises": (*_unlabelled(account, roles, config), *_further_labels(header, roles, config)),
+        "surprises": (
+            *_unlabelled(account, roles, config),
+            *_further_labels(header, roles, config),
+            *_several_marked(roles),
+        ),
     }
 
 
@@ -76,6 +81,17 @@ def _further_labels(header: Sequence[str], roles: Roles, config: ManifestConfig)
         )
 
 
+def _several_marked(roles: Roles) -> Iterator[tuple[str, str]]:
+    """What is doubtful about columns of a class each where images are not of exactly one: they may be attributes."""
+    if roles.classes and not roles.is_one_hot:
+        yield (
+            "doubtful_reading",
+            f"each of {len(roles.classes):,} columns that hold nothing but 0 and 1 (such as {roles.classes[0]!r} and "
+            f"{roles.classes[1]!r}) is read as a label, of which an image may have several or none: keep them as "
+            f"numbers with --columns where they are attributes",
+        )
+
+
 class LateColumns:
     """Watches for keys that the first rows of a file do not have, and that are not read for that reason."""
 
@@ -96,7 +112,7 @@ class LateColumns:
         told = AccountBuilder()
         for key in self._late:
             told.find(COLUMNS)
-            told.name(COLUMNS, _reason(key, self._roles), key)
+            told.name(COLUMNS, why_not_read(key, self._roles), key)
         return told.account()
 
 
@@ -126,7 +142,7 @@ def account_of_columns(header: Sequence[str], roles: Roles) -> Account:
         elif roles.boxes is not None and (normal(column) in ATTRIBUTE_COLUMNS or _is_of_regions(column, roles)):
             told.use(COLUMNS, "attribute of boxes")
         else:
-            told.name(COLUMNS, _reason(column, roles), column)
+            told.name(COLUMNS, why_not_read(column, roles), column)
     return told.account()
 
 
@@ -134,7 +150,7 @@ def _is_of_regions(column: str, roles: Roles) -> bool:
     return _has_regions(roles) and compact(column) == "regionattributes"
 
 
-def _reason(column: str, roles: Roles) -> str:
+def why_not_read(column: str, roles: Roles) -> str:
     """What the name of an unused column looks like, where nothing else has that part."""
     name = normal(column)
     side = _UNIT.sub("", name)
@@ -172,3 +188,5 @@ def decisions_of_columns(roles: Roles, config: ManifestConfig) -> Iterator[Decis
         yield Decision("column of the captions", roles.captions, "its name, in metadata of Hugging Face")
     if roles.boxes is not None:
         yield Decision("columns of the boxes", ", ".join(roles.boxes.names), "their names")
+        if roles.label is None and roles.boxes.kind not in ("objects", "via"):
+            yield Decision("class of all boxes", UNNAMED_CLASS, "no column tells it; --label_column names one")

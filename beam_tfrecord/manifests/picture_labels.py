@@ -15,6 +15,7 @@ ANNOTATIONS = "annotations"
 ATTRIBUTES = "attributes"
 PICTURES = "pictures"
 IN_REJECTED = "of a rejected picture"
+SKIPPED = "not annotated, or skipped"  # of a picture
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from beam_tfrecord.annotations.cells import is_blank, shown, whole_number
+from beam_tfrecord.annotations.cells import is_blank, shown
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ConfigError, ElementError, RowError
 from beam_tfrecord.manifests.base import Files, Item
@@ -26,7 +26,7 @@ from beam_tfrecord.manifests.box_cells import (
     region_of,
 )
 from beam_tfrecord.manifests.box_reading import BoxReading
-from beam_tfrecord.manifests.gathering import gather_by_image
+from beam_tfrecord.manifests.picture_labels import stated_size
 from beam_tfrecord.manifests.text.box_columns import compact
 from beam_tfrecord.manifests.text.roles import Roles, normal
 from beam_tfrecord.manifests.text.row_fields import canonical_fields, rejected, row_of
@@ -82,9 +82,7 @@ def group_boxes(rows: Iterable[tuple[str, Mapping[str, Any] | str]], roles: Role
         rejected(origin, "bad_row", cells) if isinstance(cells, str) else box_row(origin, cells, roles)
         for origin, cells in rows
     )
-    for item in gather_by_image(reading.seen(lines)):
-        yield reading.finish(item) if isinstance(item, Row) else item
-    yield from reading.decisions()
+    yield from reading.gathered(lines)
 
 
 def box_row(origin: str, cells: Mapping[str, Any], roles: Roles) -> Row | RejectedRow:
@@ -100,11 +98,15 @@ def box_row(origin: str, cells: Mapping[str, Any], roles: Roles) -> Row | Reject
     by_name = {normal(name): cell for name, cell in reversed(list(cells.items())) if name not in columns}
     attributes = attributes_of(by_name) if len(boxes) == 1 else {}
     fields["boxes"] = [{**box, **attributes, "origin": origin} for box in boxes]
-    if notes:
-        fields["notes"] = [("annotation_ignored", f"{origin}: {note}") for note in notes]
-    size = _stated_size(by_name)
+    told = [("annotation_ignored", f"{origin}: {note}") for note in notes]
+    sides = next((pair for pair in _SIZES if by_name.keys() >= set(pair)), None)
+    size, odd = stated_size(origin, by_name[sides[0]], by_name[sides[1]]) if sides is not None else (None, "")
     if size is not None:
         fields["size"] = size
+    if odd:
+        told.append(("size_mismatch", odd))
+    if told:
+        fields["notes"] = told
     return Row(origin, fields)
 
 
@@ -136,14 +138,3 @@ def _boxes(cells: Mapping[str, Any], roles: Roles) -> tuple[list[dict[str, Any]]
         raise RowError("bad_row", f"the line has {len(boxes)} boxes and {len(names)} classes (column {roles.label!r})")
     classes = names if names is not None else [label] * len(boxes)
     return [{**box, "class": name} for box, name in zip(boxes, classes, strict=True)], []
-
-
-def _stated_size(by_name: Mapping[str, Any]) -> tuple[int, int] | None:
-    for pair in _SIZES:
-        try:
-            width, height = (whole_number(by_name[name]) for name in pair)
-        except (KeyError, ValueError):
-            continue
-        if width > 0 and height > 0:
-            return width, height
-    return None

@@ -69,13 +69,12 @@ def _add(annotation: Members, name: str, labels: PictureLabels) -> None:
         points = [list(point) for point in zip(xs, ys, strict=True)]
         box["polygons"] = [outline(points, polygon.where)]
         occluded = one.raw("occluded")
-        if isinstance(occluded, str) and occluded in _OCCLUDED:
-            box["occluded"] = _OCCLUDED[occluded]
+        if occluded is not None:  # anything else is told when the row is parsed
+            box["occluded"] = _OCCLUDED.get(occluded, occluded) if isinstance(occluded, str) else occluded
         if owners[str(one.raw("id"))]:
             box["parts"] = owners[str(one.raw("id"))]
         labels.store(box)
 
 
 def _level(parts: Members) -> int:
-    level = parts.raw("part_level")
-    return level if isinstance(level, int) else int(level) if isinstance(level, str) and level.isdigit() else 0
+    return parts.whole("part_level") or 0

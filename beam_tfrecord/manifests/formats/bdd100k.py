@@ -84,7 +84,7 @@ class BddFilesFormat(JsonFilesFormat):
         found = members.objects("frames") or []
         if len(found) != 1:
             raise bad("frames", f"has {len(found)} entries; a file of one picture has one")
-        _add(found[0].objects("objects") or [], labels)
+        _add(found[0].listed("objects"), labels)
         stated = members.text("name")
         labels.stated = f"{stated}.jpg" if "." not in stated else stated
         for box in labels.boxes:
@@ -117,21 +117,22 @@ def _add(given: Sequence[Members], labels: PictureLabels) -> None:
             labels.attribute(
                 key, is_stored=key in box or (key in ("crowd", "iscrowd") and "is_crowd" in box), where=one.where
             )
-        if isinstance(one.raw("score"), float | int):
+        if one.raw("score") is not None:
             box["confidence"] = one.raw("score")
         sides = one.object("box2d")
         if sides is not None:
             box["bbox"] = [sides.raw(side) for side in _SIDES]
-        if isinstance(one.raw("rle"), Mapping):
-            box["rle"] = one.raw("rle")
-        else:
-            box["polygons"] = _polygons(one)
-        if not box.get("polygons"):
-            box.pop("polygons", None)
+        runs, outlines = one.object("rle"), _polygons(one)
+        if runs is not None:
+            box["rle"] = runs.value
+        elif outlines:
+            box["polygons"] = outlines
         if not any(key in box for key in ("bbox", "polygons", "rle")):
             what = next((key for key in ("poly2d", "box3d") if one.raw(key) is not None), "label")
             labels.leave_out(one.where, what, "it has neither a box nor a closed outline")
         else:
+            if one.raw("poly2d") and "polygons" not in box:
+                labels.note(one.where, "its poly2d is no closed outline, or an rle stands beside it: it is not stored")
             labels.store(box)
 
 

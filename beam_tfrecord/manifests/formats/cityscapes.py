@@ -39,7 +39,7 @@ class CityscapesFormat(JsonFilesFormat):
     def gather(self, document: Mapping[str, Any], name: str, labels: PictureLabels) -> None:
         labels.found = length_of(document["objects"])
         members = Members(document, "")
-        for one in members.objects("objects") or ():
+        for one in members.listed("objects"):
             _add(one, labels, name)
         labels.size(size_of(members, "imgWidth", "imgHeight"))
 

@@ -24,6 +24,7 @@ from beam_tfrecord.errors import ElementError, ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.documents import NamedImages, images_below
 from beam_tfrecord.manifests.formats.coco_annotations import (
+    COPIED,
     Annotation,
     Category,
     fields_of,
@@ -68,6 +69,7 @@ class _Image:
 
 _SAMPLE = 50  # images whose places are looked at
 _ARRAYS = ("images", "annotations", "categories")
+_FURTHER = "attributes"  # of annotations, as CVAT writes them
 # What is read of the members; the other keys are told of.
 _KEYS = {
     "": frozenset(_ARRAYS),
@@ -79,6 +81,7 @@ _KEYS = {
         }
     ),
     "categories": frozenset({"id", "name", "keypoints"}),
+    _FURTHER: frozenset({*COPIED, "rotation"}),
 }
 
 
@@ -261,6 +264,8 @@ class _Keys:
         self.seen.add(("", item.key))
         if item.place >= 0 and item.key in _ARRAYS and isinstance(item.value, Mapping):
             self.seen.update((item.key, key) for key in item.value)
+            further = item.value.get(_FURTHER) if item.key == "annotations" else None
+            self.seen.update((_FURTHER, key) for key in (further if isinstance(further, Mapping) else ()))
 
     def tell(self, told: AccountBuilder) -> None:
         """Which of them are read."""

@@ -13,7 +13,7 @@ from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.outlines import corners_of_turned
 from beam_tfrecord.manifests.text.members import Members
 
-_COPIED = ("area", "difficult", "truncated", "occluded")  # of CVAT's "attributes", too
+COPIED = ("area", "difficult", "truncated", "occluded")  # of CVAT's "attributes", too
 _GEOMETRY = ("bbox", "segmentation", "keypoints")
 
 
@@ -209,7 +209,7 @@ def _box(place: int, members: Members, categories: Mapping[int, Category]) -> di
     if members.raw("iscrowd") is not None:
         box["is_crowd"] = members.raw("iscrowd")
     for source in (attributes, members.value):
-        box.update({key: source[key] for key in _COPIED if source.get(key) is not None})
+        box.update({key: source[key] for key in COPIED if source.get(key) is not None})
     return box
 
 

@@ -8,7 +8,7 @@ and height, in pixels.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from beam_tfrecord.annotations.cells import shown
@@ -46,12 +46,13 @@ class CreateMLFormat(DocumentFormat):
 def _read(item: JsonItem, where: str, labels: PictureLabels) -> None:
     members = members_of(item, where)
     labels.stated = next((text for key in _IMAGE if (text := members.text(key))), "")
-    key = "annotation" if isinstance(members.raw("annotation"), list) else "annotations"
+    key = "annotation" if members.raw("annotation") is not None else "annotations"
     given = members.raw(key)
     labels.found = length_of(given)
-    if given is not None and not isinstance(given, list):
-        raise bad(members.path(key), f"is {shown(given)}, not a list of boxes")
-    for place, value in enumerate(given or ()):
+    if not isinstance(given, list):
+        why = "is missing" if given is None else f"is {shown(given)}, not a list of boxes"
+        raise bad(members.path(key), f"{why}; an empty list says that there are none")
+    for place, value in enumerate(given):
         _add(Members(value, f"{members.path(key)}[{place}]"), labels)
 
 
@@ -59,8 +60,6 @@ def _add(value: Members, labels: PictureLabels) -> None:
     place = value.object("coordinates")
     if place is None:
         raise RowError("bad_box", f"{value.where} has no coordinates")
-    if not isinstance(value.raw("label"), str | int | None) or isinstance(value.raw("label"), Mapping):
-        raise bad(value.path("label"), f"is {shown(value.raw('label'))}, not a text")
     labels.store(
         {
             "class": value.name("label"),

@@ -128,7 +128,7 @@ def _add(shape: Element, labels: PictureLabels, size: tuple[int, int] | None) ->
         labels.leave_out(told, shape.name, reason)
         return
     box: dict[str, Any] = {"class": label, "origin": told}
-    if shape.attributes.get("occluded") in ("0", "1"):
+    if "occluded" in shape.attributes:
         box["occluded"] = shape.attributes["occluded"]
     box.update(_attributes(shape, labels))
     if shape.name == "box":

@@ -110,8 +110,7 @@ def _read(item: JsonItem, where: str, source: Source, labels: PictureLabels) -> 
         raise RowError("bad_row", f"{where} is no picture: it has no image")
     labels.stated = image.text("path") or f"{members.name('id')}.jpg"
     labels.found = length_of(members.raw("annotations"))
-    annotations = members.objects("annotations") or []
-    captions = _add_all([Members(one.value, one.where) for one in annotations], source, labels)
+    captions = _add_all([Members(one.value, one.where) for one in members.listed("annotations")], source, labels)
     labels.with_boxes = not labels.labels and not captions
     if captions:
         labels.further["captions"] = captions
@@ -177,6 +176,11 @@ def _add(parts: Sequence[Members], source: Source, labels: PictureLabels) -> Non
             names = source.details["points"].get(str(part.whole("label_id")), [])
             if len(box["keypoints"]) == 3 * len(names):
                 box["keypoint_names"] = names
+            elif names:
+                count = len(box["keypoints"]) // 3
+                labels.note(
+                    part.where, f"it has {count} points and its class names {len(names)}: they are without names"
+                )
         elif kind == "polygon":
             box.setdefault("polygons", []).append(part.raw("points"))
         else:

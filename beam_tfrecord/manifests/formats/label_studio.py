@@ -19,15 +19,17 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from beam_tfrecord.annotations.cells import real_number, shown
-from beam_tfrecord.core.account import Decision
+from beam_tfrecord.core.account import KEYS, Decision
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Source
+from beam_tfrecord.manifests.columns import why_not_read
 from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.gathering import Groups
 from beam_tfrecord.manifests.outlines import ellipse, rectangle, runs_of, turned
 from beam_tfrecord.manifests.picture_labels import (
     PICTURES,
+    SKIPPED,
     Picture,
     PictureLabels,
     choose_annotation,
@@ -38,6 +40,7 @@ from beam_tfrecord.manifests.text.compression import open_unpacked
 from beam_tfrecord.manifests.text.json_stream import iterate_array
 from beam_tfrecord.manifests.text.json_values import OBJECTS, holds, start_of_json
 from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.roles import Roles
 from beam_tfrecord.options.config import ManifestConfig
 
 if TYPE_CHECKING:
@@ -67,7 +70,6 @@ _OF_ENTRY = frozenset(
 _CHOICES = ("choice", "choices", "label", "class", "category", "classification")
 _IMAGE_KEYS = ("image", "img", "picture", "photo", "image_url", "url")
 _UPLOAD = re.compile(r"^[0-9a-f]{8}-")
-SKIPPED = "not annotated, or skipped"
 OF_ANOTHER = "of another annotator"
 
 
@@ -81,7 +83,8 @@ class LabelStudioFormat(DocumentFormat):
         return start_of_json(head) == OBJECTS and (holds(head, *_MIN) or holds(head, _TASKS, _IN_TASKS))
 
     def look(self, files: Files, uri: str, config: ManifestConfig) -> tuple[dict[str, Any], tuple[Decision, ...]]:
-        return {"annotator": config.annotator}, (Decision("annotation of several", config.annotator, "--annotator"),)
+        told = Decision("annotation of several", config.annotator, "--annotator")
+        return {"annotator": config.annotator, "label": config.label_column}, (told,)
 
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
         known = frozenset(name.rpartition("/")[2] for name in names)
@@ -102,11 +105,14 @@ class LabelStudioFormat(DocumentFormat):
                     entries.add(str(item.value.get("id", where)), (where, item.value))
             for key in entries.left():
                 found = entries.take(key)
-                yield picture(_task_of(found), found[0][0])
+                yield picture(_task_of(found, source.details["label"]), found[0][0])
 
 
-def _task_of(entries: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
-    """The entries of JSON_MIN with one id as a task of JSON."""
+def _task_of(entries: Sequence[tuple[str, Mapping[str, Any]]], label: str | None) -> dict[str, Any]:
+    """The entries of JSON_MIN with one id as a task of JSON.
+
+    label: the name of the tag whose text is the label of the picture; without it, usual names tell.
+    """
     data: dict[str, Any] = {}
     annotations = []
     for _, entry in entries:
@@ -116,7 +122,7 @@ def _task_of(entries: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]
                 results += [{"value": item, "type": "", "from_name": name, **_sizes(item)} for item in value]
             elif isinstance(value, Mapping) and "choices" in value:
                 results.append({"type": "choices", "value": value})
-            elif name.lower() in _CHOICES and isinstance(value, str):
+            elif isinstance(value, str) and (name == label or (label is None and name.lower() in _CHOICES)):
                 results.append({"type": "choices", "value": {"choices": [value]}})
             elif name not in _OF_ENTRY:
                 data[name] = value
@@ -143,7 +149,7 @@ def _read(task: Mapping[str, Any], where: str, annotator: str, known: frozenset[
         return
     used = 0
     for one in chosen:
-        results = one.objects("result") or []
+        results = one.listed("result")
         used += len(results)
         labels.size(_add(results, labels))
     labels.pass_over(where, OF_ANOTHER, labels.found - used)
@@ -154,6 +160,11 @@ def _read(task: Mapping[str, Any], where: str, annotator: str, known: frozenset[
     labels.further["frame"] = "upright"
     labels.told.find(PICTURES)
     labels.told.use(PICTURES, "annotated")
+    roles = Roles(label="" if labels.labels or labels.boxes else None)
+    for name, value in members.below("data").items():  # in JSON_MIN answers stand there as well
+        if not (isinstance(value, str) and value.endswith(labels.stated)):
+            labels.told.find(KEYS)
+            labels.told.name(KEYS, why_not_read(name, roles), name)
 
 
 def _annotator_of(annotation: Members) -> str:

@@ -21,7 +21,15 @@ from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.documents import DocumentFormat, pictures_of_lines
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.outlines import outline
-from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, choose_annotation, length_of, size_of
+from beam_tfrecord.manifests.picture_labels import (
+    SKIPPED,
+    Picture,
+    PictureLabels,
+    bad,
+    choose_annotation,
+    length_of,
+    size_of,
+)
 from beam_tfrecord.manifests.text.lines import decode_head, look_at_text
 from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.uri_text import name_of, scheme_of
@@ -63,15 +71,16 @@ def _read(annotator: str, known: frozenset[str], members: Members, where: str, l
     labels.stated = _image_of(members, known)
     found = _found_labels(members)
     labels.found = sum(map(_count, found))
-    chosen = choose_annotation(found, annotator, _at, _is_truth, _by)
-    if found and not chosen:
-        labels.leave_out_picture(where, _OF_ANOTHER)
+    live = [one for one in found if one.below("performance_details").get("skipped") is not True]
+    chosen = choose_annotation(live, annotator, _at, _is_truth, _by)
+    if not chosen:
+        labels.leave_out_picture(where, _OF_ANOTHER if live else SKIPPED)
         return
     for one in chosen:
         _add(one, labels, where)
     labels.pass_over(where, _OF_ANOTHER, labels.found - sum(map(_count, chosen)))
-    if len(found) > len(chosen):
-        by = ", ".join(map(_by, found))
+    if len(live) > len(chosen):
+        by = ", ".join(map(_by, live))
         labels.note(where, f"there are labels by {by}; that of {_by(chosen[0])} is taken")
     media = members.object("media_attributes")
     labels.size(size_of(media, "width", "height") if media is not None else None)
@@ -131,7 +140,7 @@ def _is_truth(label: Members) -> bool:
 def _add(label: Members, labels: PictureLabels, where: str) -> None:
     annotations = label.object("annotations")
     if annotations is None:
-        return
+        raise bad(label.path("annotations"), "is missing, though the label is not marked as skipped")
     for one in annotations.objects("objects") or ():
         _add_object(one, labels, where)
     for one in annotations.objects("classifications") or ():
@@ -164,9 +173,9 @@ def _add_class(one: Members, labels: PictureLabels) -> None:
     several = one.objects("checklist_answers") or one.objects("answers")
     text = one.object("text_answer")
     if radio is not None:
-        names = [_answer(radio)]
+        names = [_answer(radio, labels)]
     elif several is not None:
-        names = [_answer(answer) for answer in several]
+        names = [_answer(answer, labels) for answer in several]
     elif text is not None:
         labels.leave_out(one.where, "text answer", "a text is no label: rename it to a choice, or keep it elsewhere")
         return
@@ -177,8 +186,10 @@ def _add_class(one: Members, labels: PictureLabels) -> None:
     labels.use("label")
 
 
-def _answer(answer: Members) -> str:
+def _answer(answer: Members, labels: PictureLabels) -> str:
     name = answer.name("name") or answer.name("value")
     if not name:
         raise RowError("missing_label", f"{answer.where} has no name")
+    for further in answer.objects("classifications") or ():
+        labels.note(further.where, f"the answer to {further.name('name')!r}, asked of {name!r}, is not stored")
     return name

@@ -90,7 +90,7 @@ class _Spots:
 def _add_shapes(members: Members, size: tuple[int, int] | None, labels: PictureLabels) -> None:
     objects: dict[tuple[str, Any], list[_Region]] = {}
     spots: list[_Spots] = []
-    for shape in members.objects("shapes") or ():
+    for shape in members.listed("shapes"):
         kind = shape.name("shape_type") or "polygon"
         if kind in _LINES:
             labels.leave_out(shape.where, kind, "a line has neither a box nor a mask")

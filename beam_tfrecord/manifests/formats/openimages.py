@@ -83,7 +83,7 @@ class OpenImagesFormat(ManifestFormat):
             else:
                 told.name(COLUMNS, "not used", name)
         decided = [Decision("lines", kind, "the columns")]
-        descriptions = _descriptions(files, parent(uri))
+        descriptions = _descriptions(files, parent(uri), kind)
         if descriptions:
             details["names"] = _class_names(files, descriptions, config.encoding)
             decided.append(Decision("names of the classes", descriptions, "it is called so, and lies beside the file"))
@@ -93,8 +93,25 @@ class OpenImagesFormat(ManifestFormat):
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         told = AccountBuilder()
-        yield from gather_by_image(_rows(files, piece.source, told))
+        names = _Names(piece.source.details["names"])
+        yield from gather_by_image(_rows(files, piece.source, names, told))
         yield told.account()
+        if names.names and names.unnamed:
+            value = f"{len(names.unnamed):,}, such as {min(names.unnamed)}"
+            yield Decision("classes without a name", value, "the class-descriptions lack them: their codes are labels")
+
+
+class _Names:
+    """Names of classes by code; of a code without one, the code itself. unnamed: those that were met."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
+        self.unnamed: set[str] = set()
+
+    def of(self, code: str) -> str:
+        if code and code not in self.names:
+            self.unnamed.add(code)
+        return self.names.get(code, code)
 
 
 def _kind(header: Sequence[str]) -> str | None:
@@ -104,8 +121,8 @@ def _kind(header: Sequence[str]) -> str | None:
     return None if is_cut else found
 
 
-def _rows(files: Files, source: Source, told: AccountBuilder) -> Iterator[Row | RejectedRow]:
-    names, kind = source.details["names"], source.details["kind"]
+def _rows(files: Files, source: Source, names: _Names, told: AccountBuilder) -> Iterator[Row | RejectedRow]:
+    kind = source.details["kind"]
     masks = NamedImages(images_below(files, parent(source.uri))) if kind == MASKS else None
 
     def row_of(line: tuple[str, dict[str, str] | RejectedRow]) -> Row | RejectedRow:
@@ -150,7 +167,7 @@ def _lines(files: Files, source: Source) -> Iterator[tuple[str, dict[str, str] |
             yield origin, rejected(origin, "bad_row", message, image)
 
 
-def _label(cells: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Any]:
+def _label(cells: Mapping[str, str], names: _Names) -> dict[str, Any]:
     """The label of an image, or none where the class is not there. Raises RowError."""
     code = cells[_CLASS].strip()
     if not code:
@@ -159,19 +176,18 @@ def _label(cells: Mapping[str, str], names: Mapping[str, str]) -> dict[str, Any]
         confidence = real_number(cells["Confidence"])
     except ValueError as error:
         raise RowError("bad_annotation", f"the Confidence {shown(cells['Confidence'])} {error}") from None
-    return {"label": [names.get(code, code)] if confidence > 0 else []}
+    return {"label": [names.of(code)] if confidence > 0 else []}
 
 
 def _object(
     files: Files,
     source: Source,
     cells: Mapping[str, str],
-    names: Mapping[str, str],
+    names: _Names,
     origin: str,
     masks: NamedImages | None,
 ) -> dict[str, Any]:
-    code = cells[_CLASS].strip()
-    box: dict[str, Any] = {"class": names.get(code, code), "origin": origin}
+    box: dict[str, Any] = {"class": names.of(cells[_CLASS].strip()), "origin": origin}
     if masks is not None:  # masks have sizes of their own
         box["rle"] = {**_mask(files, source, cells[_MASK].strip(), masks), "scales": True}
         return {"boxes": [box]}
@@ -200,10 +216,10 @@ def _mask(files: Files, source: Source, name: str, masks: NamedImages) -> dict[s
     return {"size": [height, width], "counts": runs_of(values.astype(bool))}
 
 
-def _descriptions(files: Files, folder: str) -> str:
-    """The file of descriptions for boxes, else any other; '' when there is none."""
+def _descriptions(files: Files, folder: str, kind: str) -> str:
+    """The file of descriptions for the kind of annotations, else any other; '' when there is none."""
     found = [name for name in files.list_folder(folder) if _DESCRIPTIONS in name and name.endswith(".csv")]
-    chosen = min(found, key=lambda name: ("boxable" not in name, name), default=None)
+    chosen = min(found, key=lambda name: (("boxable" in name) == (kind == LABELS), name), default=None)
     return files.join(folder, chosen) if chosen is not None else ""
 
 

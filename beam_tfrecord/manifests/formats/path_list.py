@@ -22,7 +22,6 @@ from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Sou
 from beam_tfrecord.manifests.box_cells import FOUR
 from beam_tfrecord.manifests.box_reading import BoxReading
 from beam_tfrecord.manifests.filenames import IMAGE_SUFFIXES, is_image_name
-from beam_tfrecord.manifests.gathering import gather_by_image
 from beam_tfrecord.manifests.siblings import label_path
 from beam_tfrecord.manifests.text.box_columns import FORMS, XYXY, BoxColumns
 from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES, text_pieces
@@ -90,12 +89,9 @@ class ListFormat(ManifestFormat):
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         rows = _rows(files, piece)
-        if piece.source.details["labels"] != BOXES:
-            yield from rows
-            return
-        reading = BoxReading(BoxColumns.from_details(piece.source.details["boxes"]))
-        for item in gather_by_image(reading.seen(rows)):
-            yield reading.finish(item) if isinstance(item, Row) else item
+        if piece.source.details["labels"] == BOXES:
+            return BoxReading(BoxColumns.from_details(piece.source.details["boxes"])).gathered(rows)
+        return rows
 
 
 def _rows(files: Files, piece: Piece) -> Iterator[Row | RejectedRow]:

@@ -80,8 +80,8 @@ class SagemakerFormat(DocumentFormat):
         return {"text": sample.form.to_details(), "attributes": chosen, "all_attributes": found}, decided
 
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
-        attributes = source.details["attributes"]
-        return pictures_of_lines(files, source, partial(_read, attributes))
+        known = (*source.details["all_attributes"], _SOURCE)
+        return pictures_of_lines(files, source, partial(_read, source.details["attributes"], known))
 
 
 def _attributes_of(lines: Sequence[str]) -> dict[str, str]:
@@ -109,11 +109,21 @@ def _kind(value: Mapping[str, Any], name: str) -> str:
     return CLASS if isinstance(held, str | int) and not name.endswith("-ref") else OTHER
 
 
-def _read(attributes: Mapping[str, str], members: Members, where: str, labels: PictureLabels) -> None:
+def _read(
+    attributes: Mapping[str, str], known: Sequence[str], members: Members, where: str, labels: PictureLabels
+) -> None:
     value = members.value
     labels.stated = members.text(_SOURCE)
     labels.found = sum(_count(value, name, kind) for name, kind in attributes.items())
     labels.with_boxes = False
+    absent = [name for name, kind in attributes.items() if kind != OTHER and value.get(name) is None]
+    if absent and not any(kind != OTHER and name not in absent for name, kind in attributes.items()):
+        raise RowError("missing_label", f"the line has no {' and no '.join(absent)}{_failure(members, absent)}")
+    for name in absent:
+        labels.note(f"line {where}", f"it has no {name}{_failure(members, absent)}")
+    for name in value:
+        if name not in known and not name.endswith(_METADATA):
+            labels.note(f"line {where}", f"{name} is in none of the first lines, which tell what is read: it is not")
     for name, kind in attributes.items():
         if value.get(name) is None:
             continue
@@ -124,6 +134,12 @@ def _read(attributes: Mapping[str, str], members: Members, where: str, labels: P
             labels.leave_out(f"line {where}", name, "its kind of label is not known")
         else:
             _add_labels(members, name, kind, labels)
+
+
+def _failure(members: Members, names: Sequence[str]) -> str:
+    """Why Ground Truth has no labels of a picture, as far as it says so (``failure-reason``)."""
+    stated = (members.below(f"{name}{_METADATA}").get("failure-reason") for name in names)
+    return next((f": {shown(reason)}" for reason in stated if reason), "")
 
 
 def _count(value: Mapping[str, Any], name: str, kind: str) -> int:
@@ -139,8 +155,10 @@ def _add_boxes(members: Members, name: str, labels: PictureLabels, where: str) -
     held, metadata = members.object(name), members.object(f"{name}{_METADATA}")
     assert held is not None
     names = metadata.below("class-map") if metadata is not None else {}
-    annotations = held.objects("annotations") or []
+    annotations = held.listed("annotations")
     scores = (metadata.objects("objects") if metadata is not None else None) or []
+    if scores and len(scores) != len(annotations):
+        labels.note(f"line {where}", f"{len(scores)} confidences of {len(annotations)} boxes are not stored")
     for place, item in enumerate(annotations):
         number = item.whole("class_id")
         if number is None:

@@ -51,7 +51,7 @@ class SuperviselyFormat(JsonFilesFormat):
         labels.size(size)
         for tag in members.objects("tags") or ():
             _add_tag(tag, labels)
-        for one in members.objects("objects") or ():
+        for one in members.listed("objects"):
             _add(one, size, labels, name)
         labels.with_boxes = not labels.labels
 

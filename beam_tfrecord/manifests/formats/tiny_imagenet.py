@@ -69,7 +69,13 @@ class TinyImagenetFormat(ManifestFormat):
                 name, *cells = line.rstrip().split("\t")
                 if name:
                     image, code = f"{folder_of(path)}/images/{name}", of_code["code"] if of_code is not None else ""
-                    rows[image] = _row(f"{with_slash(uri)}{path}:{number}", image, [code] * bool(code) + cells)
+                    origin = f"{with_slash(uri)}{path}:{number}"
+                    if image in rows:
+                        yield rejected(
+                            origin, "bad_row", "an earlier line tells of the same image: take one out", image
+                        )
+                        continue
+                    rows[image] = _row(origin, image, [code] * bool(code) + cells)
                     told_by[image] = path
         images = [path for path in paths if _is_image(path)]
         for image in images:

@@ -18,7 +18,7 @@ from typing import Any
 
 from beam_tfrecord.annotations.cells import real_number, shown
 from beam_tfrecord.core.account import Decision
-from beam_tfrecord.errors import ConfigError, RowError, nearest
+from beam_tfrecord.errors import ConfigError, ManifestError, RowError, nearest
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.box_cells import REGION, region_of
 from beam_tfrecord.manifests.box_reading import class_attribute
@@ -71,7 +71,9 @@ def _pictures(files: Files, uri: str) -> Iterator[tuple[str, Any, str]]:
     """(key, picture, a key that it has twice) of all pictures. Raises ManifestError."""
     with open_unpacked(files, uri) as stream:
         for item in iterate_members(stream, uri):
-            if item.key == _PICTURES and isinstance(item.value, Mapping):
+            if item.key == _PICTURES:
+                if item.place >= 0 or not isinstance(item.value, Mapping):
+                    raise ManifestError(f"{uri}: {_PICTURES} is no object with a member for each picture")
                 for key, value in item.value.items():
                     yield key, value, item.repeated
             elif not item.key.startswith("_via_"):
@@ -94,8 +96,9 @@ def _read(key: str, value: Any, repeated: str, chosen: str, labels: PictureLabel
     if repeated:
         raise bad(where, f"has the key {repeated!r} twice")
     given = members.raw("regions")
-    if given is not None and not isinstance(given, list | Mapping):
-        raise bad(members.path("regions"), f"is {shown(given)}, not a list of regions")
+    if not isinstance(given, list | Mapping):
+        why = "is missing" if given is None else f"is {shown(given)}, not a list of regions"
+        raise bad(members.path("regions"), f"{why}; an empty list says that there are none")
     for place, region in enumerate(regions):
         _add(Members(region, f"{where}.regions[{place}]"), chosen, labels)
     for name, text in members.below("file_attributes").items():

@@ -35,7 +35,8 @@ class VisdroneFormat(LabelLinesFormat):
         left, top, width, height, score, category, truncation, occlusion = map(int, numbers_of(cells, where))
         name = CLASSES[category]
         if not score or not category:
-            labels.leave_out(where, name, "its score is 0: it does not count")
+            why = "its score is 0" if not score else f"its category is {category}"
+            labels.leave_out(where, name, f"{why}: it does not count")
             return
         labels.attribute("truncation", is_stored=True, where=where)
         labels.attribute("occlusion", is_stored=True, where=where)

@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from beam_tfrecord.annotations.cells import shown, text_of
 from beam_tfrecord.core.account import (
     AS_IMAGE,
     AS_LABELS,
     FILES,
     JUNK,
+    KEYS,
     NO_ACCOUNT,
     AccountBuilder,
     Decision,
@@ -28,10 +30,12 @@ from beam_tfrecord.manifests.archives.index import ArchiveIndex, Listed, list_ar
 from beam_tfrecord.manifests.archives.members import shared_archives
 from beam_tfrecord.manifests.archives.streams import archive_kind
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.columns import why_not_read
 from beam_tfrecord.manifests.filenames import IMAGE_SUFFIXES, junk_part
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.json_values import decode_json
-from beam_tfrecord.manifests.text.row_fields import rejected
+from beam_tfrecord.manifests.text.roles import Roles
+from beam_tfrecord.manifests.text.row_fields import list_of, rejected
 from beam_tfrecord.options.config import ManifestConfig
 
 _CLASSES = ("cls", "cls2", "label", "class")
@@ -85,8 +89,18 @@ class WebDatasetFormat(ManifestFormat):
             told.name(FILES, JUNK, path)
         if junk:
             yield Ignored(len(junk))
+        keys: dict[str, bool] = {}
+        has_label = False
         for key, parts in _samples(index):
-            yield _row(uri, key, parts, inside, config, told)
+            row = _row(uri, key, parts, inside, config, told, keys)
+            has_label = has_label or (isinstance(row, Row) and "label" in row.fields)
+            yield row
+        told.find(KEYS, len(keys))
+        for name, is_read in keys.items():
+            if is_read:
+                told.use(KEYS, "read")
+            else:
+                told.name(KEYS, why_not_read(name, Roles(label="label" if has_label else None)), name)
         yield told.account()
 
 
@@ -140,16 +154,25 @@ def _text(inside: ArchiveFiles, listed: Listed) -> str:
 
 
 def _row(
-    uri: str, key: str, parts: Mapping[str, Listed], inside: ArchiveFiles, config: ManifestConfig, told: AccountBuilder
+    uri: str,
+    key: str,
+    parts: Mapping[str, Listed],
+    inside: ArchiveFiles,
+    config: ManifestConfig,
+    told: AccountBuilder,
+    keys: dict[str, bool],
 ) -> Row | RejectedRow:
-    """The row of a sample, or the reject that says why there is none; what became of its members is told."""
+    """The row of a sample, or the reject that says why there is none; what became of its members is told.
+
+    keys: of the JSON, and whether any sample has them read; is added to.
+    """
     told.find(FILES, len(parts))
     image = _image_of(parts)
     origin = f"{uri}!/{image.path if image is not None else next(iter(parts.values())).path}"
     try:
         if image is None or image.member is None:
             raise RowError("bad_row", f"the sample {key} has no image, or several: it has {', '.join(sorted(parts))}")
-        fields, used = _fields(parts, inside, config)
+        fields, used = _fields(parts, inside, config, keys)
     except RowError as error:
         for listed in parts.values():
             told.name(FILES, f"of a sample that is rejected: {error.code}", listed.path)
@@ -165,7 +188,7 @@ def _row(
 
 
 def _fields(
-    parts: Mapping[str, Listed], inside: ArchiveFiles, config: ManifestConfig
+    parts: Mapping[str, Listed], inside: ArchiveFiles, config: ManifestConfig, keys: dict[str, bool]
 ) -> tuple[dict[str, Any], Counter[str]]:
     """(label, captions and columns of a sample, the fields they come from). Raises RowError."""
     fields: dict[str, Any] = {}
@@ -192,19 +215,33 @@ def _fields(
         except ValueError as error:
             raise RowError("bad_row", f"{path} is no JSON: {error}") from None
         if not isinstance(value, dict):
-            value = {"label": value} if isinstance(value, int | str) else {}
+            value = {"label": value}
+        read = {*config.asked_columns, *(column.name for column in config.columns)}
         label = config.label_column or next((name for name in _JSON_LABELS if name in value), "")
-        if label in value and "label" not in fields and isinstance(value[label], int | str):
-            fields["label"] = str(value[label])
-        caption = next((name for name in _JSON_TEXTS if isinstance(value.get(name), str)), "")
+        if label and "label" not in fields:
+            read.add(label)
+            fields["label"] = _label(value.get(label), f"{path}: {label}")
+        caption = next((name for name in _JSON_TEXTS if isinstance(value.get(name), str | list)), "")
         if caption and "captions" not in fields:
-            fields["captions"] = [value[caption]]
+            read.add(caption)
+            fields["captions"] = list_of(value[caption])
         for part in ("id", "split", "group"):
             column = getattr(config, f"{part}_column")
             if column is not None and column in value:
+                read.add(column)
                 fields[part] = str(value[column])
         if config.asked_columns:
             fields["asked"] = {name: value[name] for name in config.asked_columns if name in value}
         if config.columns:
             fields["columns"] = {column.name: value.get(column.name, "") for column in config.columns}
+        keys.update({name: keys.get(name, False) or name in read for name in value})
     return fields, used
+
+
+def _label(given: Any, where: str) -> str | list[str]:
+    """A label, '' where it is not given, or a list of labels. Raises RowError."""
+    names = ["" if one is None else text_of(one) for one in list_of(given)]
+    if None in names:
+        raise RowError("bad_row", f"{where} is {shown(given)}, neither a label nor a list of labels")
+    texts = [name for name in names if name is not None]
+    return texts if isinstance(given, list) else texts[0]

@@ -34,7 +34,7 @@ from beam_tfrecord.manifests.beside import account_of_tree, find_splits, lies_am
 from beam_tfrecord.manifests.filenames import is_image_name, junk_part
 from beam_tfrecord.manifests.formats.yolo_darknet import find_data_file, leading_folders, read_data_file
 from beam_tfrecord.manifests.formats.yolo_labels import LabelForm, decide_lines, parse_labels
-from beam_tfrecord.manifests.formats.yolo_yaml import YoloData, find_yaml, read_names_file, read_yaml
+from beam_tfrecord.manifests.formats.yolo_yaml import YoloData, check_count, find_yaml, read_names_file, read_yaml
 from beam_tfrecord.manifests.layout import IMAGE_FOLDERS
 from beam_tfrecord.manifests.leftovers import Reads
 from beam_tfrecord.manifests.registry import FORMATS, read_head
@@ -240,23 +240,23 @@ def _find_data(files: Files, uri: str, images: str | None, encoding: str) -> tup
     folder = uri if is_folder else parent(uri)
     data = find_data_file(files, uri) if is_folder else uri if uri.lower().endswith(".data") else ""
     if data:
-        named, lists = read_data_file(files, data)
+        named, lists, count = read_data_file(files, data)
+        names = read_names_file(files, named, encoding)
+        check_count(count, names, f"{data}: classes")
         parts = tuple(("train" if split == "train" else split, place) for split, place in lists.items())
         parts = parts or _parts_of_folder(files, folder)
         told = Decision("classes", named, f"names in {data}")
-        return YoloData(
-            images or folder, read_names_file(files, named, encoding), parts, manifests=(data, named, *lists.values())
-        ), [told]
+        return YoloData(images or folder, names, parts, manifests=(data, named, *lists.values())), [told]
     beside = find_yaml(files, folder, encoding)
     named = beside or _names_file(files, folder, encoding)
     if beside:
-        names = read_yaml(files, beside, images, need_parts=False, encoding=encoding).names
+        own = read_yaml(files, beside, images, need_parts=False, encoding=encoding).names
     else:
-        names = read_names_file(files, named, encoding)
+        own = read_names_file(files, named, encoding)
     parts = _parts_of_folder(files, folder) if is_folder else (("", uri),)
     manifests = (named,) if is_folder else (named, uri)
     told = Decision("classes", named, "its lines" if not beside else "its names")
-    return YoloData(images or folder, names, parts, has_rule=not is_folder, manifests=manifests), [told]
+    return YoloData(images or folder, own, parts, has_rule=not is_folder, manifests=manifests), [told]
 
 
 def _names_file(files: Files, folder: str, encoding: str) -> str:

@@ -25,8 +25,11 @@ def find_data_file(files: Files, folder: str) -> str:
     return found[0] if found else ""
 
 
-def read_data_file(files: Files, uri: str) -> tuple[str, dict[str, str]]:
-    """(uri of the file of names, uri of the list of images by split). Raises ManifestError for a missing one."""
+def read_data_file(files: Files, uri: str) -> tuple[str, dict[str, str], str]:
+    """(uri of the file of names, uri of the list of images by split, the number of classes that is stated or '').
+
+    Raises ManifestError for a file that is missing.
+    """
     values = _values(files, uri)
     if "names" not in values:
         raise ManifestError(f"{uri} names no classes: it needs a line such as names = obj.names")
@@ -40,7 +43,7 @@ def read_data_file(files: Files, uri: str) -> tuple[str, dict[str, str]]:
                 )
             found[key] = place
     names = found.pop("names")
-    return names, found
+    return names, found, values.get("classes", "")
 
 
 def _values(files: Files, uri: str) -> dict[str, str]:

@@ -82,9 +82,7 @@ def read_yaml(
     """What a yaml says. root: overrides its ``path``. Raises ManifestError for what is missing or wrong."""
     value = _load(files, uri, encoding)
     names = parse_names(value.get("names"), uri)
-    count = value.get("nc", "")
-    if count not in _NOTHING and count != str(len(names)):
-        raise ManifestError(f"{uri}: nc is {count}, but there are {len(names)} names: correct one of them")
+    check_count(value.get("nc", ""), names, f"{uri}: nc")
     if root is None:
         root = _root(files, uri, value.get("path"))
     parts = []
@@ -104,8 +102,17 @@ def read_yaml(
     point_names = _point_names(stated, points)
     doubts: tuple[str, ...] = ()
     if points and stated and not point_names:
-        doubts = (f"{uri}: kpt_names does not have {points} names, as kpt_shape says: the keypoints are without names",)
+        doubts = (
+            f"{uri}: kpt_names does not have {points} names, as kpt_shape says, that are the same for all classes: the "
+            f"keypoints are without names",
+        )
     return YoloData(root, names, tuple(parts), points, values, point_names, doubts=doubts)
+
+
+def check_count(stated: Any, names: Mapping[int, str], told: str) -> None:
+    """Raise ManifestError where a file states another number of classes than has names. told: what states it."""
+    if stated not in _NOTHING and stated != str(len(names)):
+        raise ManifestError(f"{told} is {stated}, but there are {len(names)} names: correct one of them")
 
 
 def _root(files: Files, uri: str, path: Any) -> str:
@@ -193,9 +200,10 @@ def _keypoint_shape(value: Any, uri: str) -> tuple[int, int]:
 
 
 def _point_names(value: Any, points: int) -> tuple[str, ...]:
-    """Names of the keypoints, when there is one for each; a mapping of classes to names gives those of the first."""
+    """Names of the keypoints, when there is one for each, also in a mapping of classes to names that are the same."""
     if isinstance(value, Mapping):
-        value = next(iter(value.values()), None)
+        first, *others = [*value.values()] or [None]
+        value = first if all(other == first for other in others) else None
     if isinstance(value, list) and len(value) == points and all(isinstance(name, str) for name in value):
         return tuple(value)
     return ()

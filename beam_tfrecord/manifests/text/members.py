@@ -74,6 +74,13 @@ class Members:
             raise self._error(self.path(key), value, "a list of objects")
         return [Members(item, f"{self.path(key)}[{place}]", self._code) for place, item in enumerate(value)]
 
+    def listed(self, key: str) -> list[Members]:
+        """A list of objects that must be there, as only an empty one says that there are none. Raises RowError."""
+        found = self.objects(key)
+        if found is None:
+            raise RowError("bad_annotation", f"{self.path(key)} is missing: an empty list says that there are none")
+        return found
+
     def object(self, key: str) -> Members | None:
         """An object; None when it is not given."""
         value = self.value.get(key)

@@ -22,6 +22,7 @@ from beam_tfrecord.manifests.text.box_columns import (
     missing_side,
     no_samples,
 )
+from beam_tfrecord.manifests.text.uri_text import name_of
 from beam_tfrecord.options.config import ManifestConfig
 
 # Names that are those of the images in many tables (Kaggle's), and of something else in others: images of a table that
@@ -45,6 +46,7 @@ _NO_CLASS = re.compile(
     r"|unnamed:.*|index|id|fold|(?:is_)?(?:train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|crowd|difficult|truncated|"
     r"occluded)"
 )
+_OF_CLASSES = re.compile(r"_?classes\.", re.IGNORECASE)  # Roboflow's name of such a table
 _KNOWN = frozenset(name for names in USUAL_NAMES.values() for name in names)
 # What --where can ask for whatever the format.
 ASKED_FIELDS = ("image", "id", "label", "split", "group", "width", "height")
@@ -56,7 +58,8 @@ class Roles:
     """Column (as the header spells it) by the part that it plays; None where there is none.
 
     columns: (name that --columns declares, column) of each further column. asked: the same of what --where looks at.
-    classes: columns of a class each, which hold 1 where the image is of it, else 0. boxes: the columns of boxes.
+    classes: columns of a class each, which hold 1 where the image is of it, else 0. is_one_hot: each image is of
+    exactly one of them, or the name of the file says that they are classes. boxes: the columns of boxes.
     is_ml_use: the split column is called ml_use. captions: the column of texts about the image. texts: (part, column)
     of the parts that are plain texts and may be empty.
     """
@@ -75,6 +78,7 @@ class Roles:
     boxes: BoxColumns | None = None
     is_ml_use: bool = False
     captions: str | None = None
+    is_one_hot: bool = False
     texts: tuple[tuple[str, str], ...] = field(init=False, repr=False, compare=False, default=())
 
     def __post_init__(self) -> None:
@@ -159,25 +163,32 @@ def find_roles(header: Sequence[str], config: ManifestConfig, where: str, sample
     is_labelled = boxes is not None or any(found.get(part) is not None for part in ("label", "mask", "sequence"))
     free = [name for name in header if name not in taken and name not in dict(asked_columns).values()]
     has_classes = found["image"] is not None and not is_labelled and config.label_pattern is None
+    classes = _class_columns(free, samples) if has_classes else {}
     return Roles(
         **found,
         columns=columns,
         asked=asked_columns,
-        classes=_class_columns(free, samples) if has_classes else (),
+        classes=tuple(classes),
+        is_one_hot=_OF_CLASSES.match(name_of(where)) is not None
+        or all(sum(row) == 1 for row in zip(*classes.values(), strict=False)),
         boxes=boxes,
         is_ml_use=found["split"] is not None and normal(found["split"]) == "ml_use",
     )
 
 
-def _class_columns(names: Sequence[str], samples: Samples) -> tuple[str, ...]:
-    """The columns that are a class each, as Roboflow's ``_classes.csv`` and ISIC's tables have them: all that hold
-    nothing but 0 and 1. None where there are fewer than two, and where others hold -1 beside, which may be "unknown".
+def _class_columns(names: Sequence[str], samples: Samples) -> dict[str, list[int]]:
+    """The columns that are a class each, as Roboflow's ``_classes.csv`` and ISIC's tables have them, with their cells:
+    all that hold nothing but 0 and 1. None where there are fewer than two, and where others hold -1 beside, which may
+    be "unknown".
     """
-    cells = {name: [cell for cell in samples(name) if not _is_header(cell, name)] for name in names}
-    values = {name: set(map(_small_number, own)) for name, own in cells.items()}
-    numbered = [name for name, own in values.items() if own <= {-1, 0, 1} and not _NO_CLASS.fullmatch(normal(name))]
-    marks = set[int | None]().union(*(values[name] for name in numbered))
-    return tuple(numbered) if len(numbered) > 1 and marks == {0, 1} else ()
+    numbered: dict[str, list[int]] = {}
+    for name in names:
+        cells = [_small_number(cell) for cell in samples(name) if not _is_header(cell, name)]
+        numbers = [number for number in cells if number is not None]
+        if len(numbers) == len(cells) and not _NO_CLASS.fullmatch(normal(name)):
+            numbered[name] = numbers
+    marks = {number for numbers in numbered.values() for number in numbers}
+    return numbered if len(numbered) > 1 and marks == {0, 1} else {}
 
 
 def _is_header(cell: Any, name: str) -> bool:

@@ -296,3 +296,39 @@ def test_annotations_that_are_marked_with_ignore_are_no_objects_and_told(tmp_pat
     assert [len(one.objects or ()) for one in found.pictures.values()] == [1, 1]
     assert found.inputs[0]["named"]["annotations"] == {"marked with ignore": {"count": 1, "example": "images[0]"}}
     assert "ignore" not in found.inputs[0]["named"].get("keys", {})
+
+
+@pytest.mark.parametrize(
+    ("name", "marks", "told"),
+    [
+        ("t.csv", ("1,0,0", "0,1,0", "0,0,1"), 0),
+        ("t.csv", ("1,0,1", "0,1,0", "0,0,1"), 1),
+        ("t.csv", ("1,0,0", "0,0,0", "0,0,1"), 1),
+        ("_classes.csv", ("1,0,1", "0,1,0", "0,0,0"), 0),
+    ],
+)
+def test_columns_of_0_and_1_that_may_be_attributes_are_told_and_one_hot_ones_are_not(
+    tmp_path: Path, name: str, marks: tuple[str, ...], told: int
+) -> None:
+    lines = ["filename,night,rain,snow", *(f"{place}.jpg,{own}" for place, own in enumerate(marks))]
+    found = looked_at(tmp_path, {**pictures("0.jpg", "1.jpg", "2.jpg"), name: "\n".join(lines)}, name)
+    assert len(messages(found, "doubtful_reading")) == told
+
+
+@pytest.mark.parametrize(("stated", "is_right"), [("2", False), ("3", True)])
+def test_the_number_of_classes_that_darknet_states_must_be_that_of_the_names(
+    tmp_path: Path, stated: str, is_right: bool
+) -> None:
+    files = {"obj.names": "fox\nhen\nowl\n", "obj.data": f"classes = {stated}\nnames = obj.names\n"}
+    files |= {"a.txt": "0 0.5 0.5 0.2 0.2\n"}
+    write_files(tmp_path, {**pictures("a.jpg"), **{name: text.encode() for name, text in files.items()}})
+    found = seen([str(tmp_path)])
+    assert ("classes is 2, but there are 3 names" in found.error) is not is_right
+
+
+@pytest.mark.parametrize(("other", "told"), [("[nose, tail]", 0), ("[beak, claw]", 1)])
+def test_names_of_keypoints_that_differ_by_class_are_none_which_is_told(tmp_path: Path, other: str, told: int) -> None:
+    text = f"names: [fox, hen]\ntrain: images\nkpt_shape: [2, 3]\nkpt_names:\n  0: [nose, tail]\n  1: {other}\n"
+    files = {"images/a.jpg": picture(1), "data.yaml": text, "labels/a.txt": "0 0.5 0.5 0.4 0.4 0.5 0.5 2 0.4 0.4 2\n"}
+    found = looked_at(tmp_path, files)
+    assert len(messages(found, "doubtful_reading")) == told

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from beam_tfrecord.core.account import KEYS
 from beam_tfrecord.core.elements import Member
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.manifests import detect_format
@@ -19,6 +20,7 @@ from beam_tfrecord.manifests.inputs import describe_inputs
 from beam_tfrecord.options.config import ManifestConfig
 from beam_tfrecord.options.values import InputSpec
 from beam_tfrecord.storage import Storage
+from tests.annotation_tools import account_of, read_items
 from tests.contracts import ManifestFormatContract, Sample, read, rejects_of, rows_of
 from tests.local_files import LocalFiles
 from tests.samples import draw_shape, jpeg
@@ -112,3 +114,35 @@ def test_shards_are_named_with_braces(tmp_path: Path) -> None:
 
 def _config(place: str) -> ManifestConfig:
     return ManifestConfig(input=(InputSpec(place),))
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [('{"label": ["a", 2]}', ["a", "2"]), ('["a", "b"]', ["a", "b"]), ("7", "7"), ('{"label": null}', "")],
+)
+def test_labels_in_the_json_of_a_sample_are_all_read(text: str, label: Any, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tar", [("0.jpg", JPEG), ("0.json", text.encode())])
+    assert [fields["label"] for _, fields in rows_of(read(WebDatasetFormat(), Sample(str(path), [])))] == [label]
+
+
+def test_what_cannot_be_the_label_of_a_sample_is_a_reject(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tar", [("0.jpg", JPEG), ("0.json", b'{"label": {"id": 3}}')])
+    assert rejects_of(read(WebDatasetFormat(), Sample(str(path), []))) == [(f"{path}!/0.jpg", "bad_row")]
+
+
+def test_a_label_that_an_option_names_and_a_sample_does_not_have_is_empty_which_is_told(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tar", [("0.jpg", JPEG), ("0.json", b'{"kind": "x"}')])
+    _, (found,) = read_items(WebDatasetFormat(), path, label_column="species")
+    assert found.fields["label"] == ""
+
+
+def test_keys_of_the_json_of_samples_are_read_or_named(tmp_path: Path) -> None:
+    members = [("0.jpg", JPEG), ("0.json", b'{"label": 1, "bbox": [1, 2, 3, 4], "url": "x"}'), ("1.jpg", OTHER)]
+    path = write(tmp_path / "a.tar", [*members, ("1.json", b'{"caption": ["a", "b"]}')])
+    account = account_of(WebDatasetFormat(), path)
+    assert account.found[KEYS] == 4
+    assert account.uses(KEYS, "read") == 2
+    assert {reason: told.example for reason, told in account.named[KEYS].items()} == {
+        "looks like boxes": "bbox",
+        "not asked for": "url",
+    }
