@@ -402,7 +402,8 @@ def cvat_yolo(write: Writer) -> Collection:
         made.pictures[path] = Picture("", objects(number, *classes))
         lines.append(f"data/{path}")
     made.files["obj.names"] = names_txt(write.names)
-    made.files["obj.data"] = b"classes = 1\ntrain = data/train.txt\nnames = data/obj.names\nbackup = backup/\n"
+    stated = f"classes = {len(write.names)}\ntrain = data/train.txt\nnames = data/obj.names\nbackup = backup/\n"
+    made.files["obj.data"] = stated.encode()
     made.files["train.txt"] = names_txt(lines)
     return made
 
