@@ -79,18 +79,14 @@ def boxes_of_objects(cell: Any, column: str) -> list[dict[str, Any]]:
         key = next((name for name in by_name if compact(name) in ("bbox", "box", "boundingbox")), None)
         if key is None:
             raise RowError("bad_box", f"column {column!r}: object {number} has no bbox; it has {', '.join(by_name)}")
-        [found], _ = _one(boxes_of_cell(by_name[key], f"{column}.{key}"), column, number)
+        own, _ = boxes_of_cell(by_name[key], f"{column}.{key}")
+        if len(own) != 1:
+            raise RowError("bad_box", f"column {column!r}: object {number} has {len(own)} boxes, not one")
         name = next((name for name in _CLASSES if name in by_name), None)
         if name is not None:
-            found["class"] = by_name[name]
-        boxes.append({**found, **attributes_of(by_name)})
+            own[0]["class"] = by_name[name]
+        boxes.append({**own[0], **attributes_of(by_name)})
     return boxes
-
-
-def _one(found: tuple[list[dict[str, Any]], bool], column: str, number: int) -> tuple[list[dict[str, Any]], bool]:
-    if len(found[0]) != 1:
-        raise RowError("bad_box", f"column {column!r}: object {number} has {len(found[0])} boxes, not one")
-    return found
 
 
 def _transposed(value: Mapping[str, Any], column: str) -> list[dict[str, Any]]:

@@ -15,10 +15,11 @@ from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Sou
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, gather
 from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, parent, relative_files
-from beam_tfrecord.manifests.text.compression import readable
+from beam_tfrecord.manifests.text.compression import open_unpacked, readable
+from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_array, iterate_members
 from beam_tfrecord.manifests.text.json_values import decode_json
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines
-from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.members import Members, members_of
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.spelling import Spellings, plain_form
 from beam_tfrecord.manifests.text.uri_text import WEB_SCHEMES, name_of, scheme_of
@@ -135,6 +136,24 @@ def images_below(files: Files, base: str) -> list[str]:
     if scheme_of(base) in WEB_SCHEMES:  # which knows no folders
         return []
     return [path for path in relative_files(files, base)[0] if is_image_name(path)]
+
+
+def pictures_of_elements(
+    files: Files, source: Source, read: Callable[[Members, PictureLabels], None], key: str = ""
+) -> Iterator[Picture]:
+    """The pictures of a JSON document with an element for each: of the outer array, or of the member ``key``.
+
+    read: gathers the labels of an element.
+    """
+    with open_unpacked(files, source.uri) as stream:
+        for item in iterate_members(stream, source.uri) if key else iterate_array(stream, source.uri):
+            if item.key == key and item.place >= 0:
+                where = f"{key}[{item.place}]"
+
+                def read_element(labels: PictureLabels, item: JsonItem = item, where: str = where) -> None:
+                    read(members_of(item, where), labels)
+
+                yield gather(where, where, read_element)
 
 
 def pictures_of_lines(

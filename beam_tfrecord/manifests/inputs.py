@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ConfigError, nearest
@@ -131,10 +131,7 @@ def check_id_column(source: Source, config: ManifestConfig) -> None:
     """Raise ConfigError where --id_column names what cannot be the id of an image: every row would be a reject."""
     if config.id_column is None:
         return
-    inner = source.details.get("inner")  # of an archive
-    name, details = (
-        (inner["format"], inner["details"]) if isinstance(inner, Mapping) else (source.format, source.details)
-    )
+    name, details = _rows_of(source)
     roles = details.get("roles")
     if isinstance(roles, Mapping) and roles.get("boxes"):
         raise ConfigError(
@@ -148,12 +145,15 @@ def check_id_column(source: Source, config: ManifestConfig) -> None:
         )
 
 
+def _rows_of(source: Source) -> tuple[str, Mapping[str, Any]]:
+    """(format, details) of what the rows come from: of an archive, what lies in it."""
+    inner = source.details.get("inner")
+    return (inner["format"], inner["details"]) if isinstance(inner, Mapping) else (source.format, source.details)
+
+
 def check_where(source: Source, config: ManifestConfig) -> None:
     """Raise ConfigError where --where looks at a column and the rows have none of their own."""
-    inner = source.details.get("inner")  # of an archive
-    name, details = (
-        (inner["format"], inner["details"]) if isinstance(inner, Mapping) else (source.format, source.details)
-    )
+    name, details = _rows_of(source)
     is_ours = type(FORMATS[name]).__module__.startswith("beam_tfrecord.")
     if "roles" in details or "parts" in details or name in _WITH_KEYS or not is_ours:
         return

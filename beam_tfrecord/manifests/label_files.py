@@ -7,7 +7,6 @@ else is told, and is no row. Images without a label file are none either; the ce
 from __future__ import annotations
 
 import codecs
-import math
 import posixpath
 import re
 from abc import abstractmethod
@@ -15,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from beam_tfrecord.annotations.cells import real_number, shown
 from beam_tfrecord.core.account import LABEL_FILES, OF_ANOTHER_KIND, Account, AccountBuilder, Decision
 from beam_tfrecord.core.elements import Member, RejectedRow, Row
 from beam_tfrecord.errors import ManifestError, RowError
@@ -332,15 +330,3 @@ class LabelLinesFormat(LabelFileFormat):
                     self.add(cells, f"{name}:{number}", labels)
 
         return gather(name, "", read)
-
-
-def numbers_of(cells: Sequence[str], where: str) -> Iterator[float]:
-    """Finite numbers. Raises RowError."""
-    for cell in cells:
-        try:
-            number = real_number(cell)
-        except ValueError as error:
-            raise RowError("bad_annotation", f"{where}: {shown(cell)} {error}") from None
-        if not math.isfinite(number):
-            raise RowError("bad_annotation", f"{where}: {shown(cell)} is no place in a picture")
-        yield number

@@ -6,11 +6,13 @@ An outline is x, y, x, y ... in the unit that it was given in; a run-length code
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord.annotations.cells import real_number, shown
+from beam_tfrecord.annotations.polygons import extent
 from beam_tfrecord.errors import RowError
 
 if TYPE_CHECKING:
@@ -20,6 +22,33 @@ if TYPE_CHECKING:
 _SAGITTA = 0.05  # how far the sides of an outline may lie inside of the ellipse that it stands for
 _MOST_SIDES = 720
 _LARGEST = 1e5  # from there on an outline has the most sides
+_FARTHEST = 1e9
+
+
+def numbers_of(cells: Iterable[Any], where: str) -> list[float]:
+    """Numbers that can be places in a picture. where: they stand. Raises RowError."""
+    numbers = []
+    for cell in cells:
+        try:
+            number = real_number(None if isinstance(cell, bool) else cell)
+            if not abs(number) < _FARTHEST:
+                raise ValueError("is no place in a picture")
+        except ValueError as error:
+            raise RowError("bad_annotation", f"{where}: {shown(cell)} {error}") from None
+        numbers.append(number)
+    return numbers
+
+
+def mask_of_png(data: bytes) -> npt.NDArray[np.bool_]:
+    """Where the pixels of a PNG are not 0, of shape (height, width). Raises ValueError or OSError for what is none."""
+    import numpy as np
+    from PIL import Image
+
+    try:
+        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
+            return np.asarray(image if image.mode in ("1", "L", "I;16", "P") else image.convert("L")).astype(bool)
+    except Image.DecompressionBombError as error:
+        raise ValueError(str(error)) from None
 
 
 def rectangle(xmin: float, ymin: float, xmax: float, ymax: float) -> list[float]:
@@ -74,10 +103,7 @@ def ellipse(x: float, y: float, across: float, down: float) -> list[float]:
 
 def hull(outlines: Iterable[Sequence[float]]) -> list[float]:
     """xmin, ymin, xmax, ymax around outlines."""
-    points = [list(outline) for outline in outlines]
-    xs = [x for outline in points for x in outline[0::2]]
-    ys = [y for outline in points for y in outline[1::2]]
-    return [min(xs), min(ys), max(xs), max(ys)]
+    return [*extent(list(outlines))]
 
 
 def runs_of(mask: npt.NDArray[np.bool_]) -> list[int]:
@@ -110,15 +136,9 @@ def ring(given: Any, where: str) -> list[float]:
     numbers = []
     for place, point in enumerate(given):
         pair = [point.get("x"), point.get("y")] if isinstance(point, Mapping) else point
-        try:
-            if not isinstance(pair, list) or len(pair) != 2:
-                raise ValueError("it is not [x, y]")
-            found = [real_number(None if isinstance(number, bool) else number) for number in pair]
-            if not all(map(math.isfinite, found)):
-                raise ValueError("it is no place in a picture")
-        except (ValueError, TypeError) as error:
-            raise RowError("bad_annotation", f"{where}[{place}] is {shown(point)}: {error}") from None
-        numbers += found
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise RowError("bad_annotation", f"{where}[{place}] is {shown(point)}, not [x, y]")
+        numbers += numbers_of(pair, f"{where}[{place}]")
     return numbers
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from beam_tfrecord.annotations.cells import is_blank, is_number, real_number, shown
 from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder
@@ -16,6 +16,7 @@ ATTRIBUTES = "attributes"
 PICTURES = "pictures"
 IN_REJECTED = "of a rejected picture"
 SKIPPED = "not annotated, or skipped"  # of a picture
+OF_ANOTHER = "of another annotator"
 
 
 @dataclass(frozen=True)
@@ -101,17 +102,14 @@ class PictureLabels:
         self.told.name(PICTURES, why, self.stated or where)
         self.pass_over(where, IN_REJECTED, self.found)
 
-    def size(self, size: tuple[int, int] | None) -> None:
-        """(width, height) of the picture, where it is stated."""
+    def state_size(self, where: str, width: Any, height: Any) -> tuple[int, int] | None:
+        """The size that a document states, which is kept, or None; what can be no size is told."""
+        size, note = stated_size(where, width, height)
         if size is not None:
             self.further["size"] = size
-
-    def state_size(self, where: str, width: Any, height: Any) -> None:
-        """Note the size that a document states, and what can be no size."""
-        size, note = stated_size(where, width, height)
-        self.size(size)
         if note:
             self.notes.append(("size_mismatch", note))
+        return size
 
     def state_shape(self, where: str, shape: Any) -> None:
         """The same of a list of height and width, and perhaps channels."""
@@ -169,38 +167,45 @@ def _account_of_reject(count: int, example: str) -> Account:
     return told.account()
 
 
-def choose_annotation(
-    annotations: Sequence[Members],
-    rule: str,
-    at: Callable[[Members], str],
-    is_truth: Callable[[Members], bool],
-    by: Callable[[Members], str],
-) -> list[Members]:
-    """Those of several annotations of one picture that count.
+class Annotators(NamedTuple):
+    """What a tool tells of each of several annotations of one picture.
 
-    rule: what ``--annotator`` says. at: when an annotation was made. is_truth: whether it is marked as the ground
-    truth. by: who made it.
+    at: when it was made. is_truth: whether it is marked as the ground truth. by: who made it. count: what it holds.
     """
-    if rule == "all":
-        return list(annotations)
-    latest = sorted(annotations, key=at)
-    if rule == "first":
-        return latest[:1]
-    if rule in ("latest", "auto"):
-        truths = [one for one in latest if is_truth(one)] if rule == "auto" else []
-        return (truths or latest)[-1:]
-    return [one for one in latest if by(one) == rule][-1:]
+
+    at: Callable[[Members], str]
+    is_truth: Callable[[Members], bool]
+    by: Callable[[Members], str]
+    count: Callable[[Members], int]
+
+    def choose(self, live: Sequence[Members], rule: str, where: str, labels: PictureLabels) -> list[Members]:
+        """Those annotations that count; none where the picture is left out. What is passed over is told.
+
+        live: all that nobody skipped. rule: what ``--annotator`` says.
+        """
+        latest = sorted(live, key=self.at)
+        if rule == "all":
+            chosen = list(live)
+        elif rule == "first":
+            chosen = latest[:1]
+        elif rule in ("latest", "auto"):
+            truths = [one for one in latest if self.is_truth(one)] if rule == "auto" else []
+            chosen = (truths or latest)[-1:]
+        else:
+            chosen = [one for one in latest if self.by(one) == rule][-1:]
+        if not chosen:
+            labels.leave_out_picture(where, OF_ANOTHER if live else SKIPPED)
+            return []
+        labels.pass_over(where, OF_ANOTHER, labels.found - sum(map(self.count, chosen)))
+        if len(live) > len(chosen):
+            by = ", ".join(map(self.by, live))
+            labels.note(where, f"there are annotations by {by}; that of {self.by(chosen[0])} is taken")
+        return chosen
 
 
 def length_of(value: Any) -> int:
     """How many annotations a list of a document has; 0 for what is no list."""
     return len(value) if isinstance(value, list) else 0
-
-
-def size_of(members: Members, width: str, height: str) -> tuple[int, int] | None:
-    """(width, height) that a document states; None where it does not, or states 0. Raises RowError."""
-    found = members.whole(width), members.whole(height)
-    return (found[0], found[1]) if found[0] and found[1] and min(found[0], found[1]) > 0 else None
 
 
 def stated_size(where: str, width: Any, height: Any) -> tuple[tuple[int, int] | None, str]:

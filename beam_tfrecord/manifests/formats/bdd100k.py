@@ -21,14 +21,13 @@ from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.box_cells import attributes_of
-from beam_tfrecord.manifests.documents import DocumentFormat
+from beam_tfrecord.manifests.documents import DocumentFormat, pictures_of_elements
 from beam_tfrecord.manifests.label_files import JsonFilesFormat
 from beam_tfrecord.manifests.outlines import outline, ring
-from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, gather, length_of
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, length_of
 from beam_tfrecord.manifests.text.compression import open_unpacked
-from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_array, iterate_members
-from beam_tfrecord.manifests.text.json_values import OBJECTS, holds, start_of_json
-from beam_tfrecord.manifests.text.members import Members, members_of
+from beam_tfrecord.manifests.text.json_values import OBJECTS, as_utf8, holds, start_of_json
+from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.options.config import ManifestConfig
 
 _GEOMETRY = re.compile(rb'"box2d"\s*:\s*\{\s*"(?:x1|y1|x2|y2)"\s*:|"poly2d"\s*:\s*\[')
@@ -61,12 +60,8 @@ class BddFormat(DocumentFormat):
 
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
         with open_unpacked(files, source.uri) as stream:
-            is_list = stream.read(64).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
-        with open_unpacked(files, source.uri) as stream:
-            for item in iterate_array(stream, source.uri) if is_list else iterate_members(stream, source.uri):
-                if is_list or (item.key == "frames" and item.place >= 0):
-                    where = f"{'' if is_list else 'frames'}[{item.place}]"
-                    yield gather(where, "", partial(_read, item, where, source.details["label"]))
+            is_list = as_utf8(stream.read(64)).removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
+        return pictures_of_elements(files, source, partial(_read, source.details["label"]), "" if is_list else "frames")
 
 
 class BddFilesFormat(JsonFilesFormat):
@@ -91,19 +86,18 @@ class BddFilesFormat(JsonFilesFormat):
             box["origin"] = f"{name}:{box['origin']}"
 
 
-def _read(item: JsonItem, where: str, label: str | None, labels: PictureLabels) -> None:
-    members = members_of(item, where)
+def _read(label: str | None, members: Members, labels: PictureLabels) -> None:
     labels.found = length_of(members.raw("labels"))
     video = members.text("videoName")
     labels.stated = "/".join(filter(None, (video, members.text("name"))))
     _add([Members(one.value, one.where) for one in members.objects("labels") or []], labels)
     attributes = members.below("attributes")
     for key in attributes:
-        labels.attribute(str(key), is_stored=key == label, where=where)
+        labels.attribute(str(key), is_stored=key == label, where=members.where)
     if label is not None:
         own = text_of(attributes.get(label))
         if not own:
-            raise RowError("missing_label", f"{where} has no attribute {label!r}")
+            raise RowError("missing_label", f"{members.where} has no attribute {label!r}")
         labels.labels.append(own)
 
 

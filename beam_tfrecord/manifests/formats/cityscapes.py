@@ -15,7 +15,7 @@ from typing import Any
 from beam_tfrecord.manifests.label_files import JsonFilesFormat
 from beam_tfrecord.manifests.mask_files import SEMANTIC
 from beam_tfrecord.manifests.outlines import outline
-from beam_tfrecord.manifests.picture_labels import PictureLabels, length_of, size_of
+from beam_tfrecord.manifests.picture_labels import PictureLabels, length_of
 from beam_tfrecord.manifests.split_names import split_above
 from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.uri_text import name_of
@@ -41,7 +41,7 @@ class CityscapesFormat(JsonFilesFormat):
         members = Members(document, "")
         for one in members.listed("objects"):
             _add(one, labels, name)
-        labels.size(size_of(members, "imgWidth", "imgHeight"))
+        labels.state_size(name, members.raw("imgWidth"), members.raw("imgHeight"))
 
     def image_of(self, path: str) -> str:
         told = _NAME.fullmatch(name_of(path))

@@ -34,6 +34,7 @@ from beam_tfrecord.manifests.formats.coco_annotations import (
     parse_categories,
 )
 from beam_tfrecord.manifests.gathering import Groups
+from beam_tfrecord.manifests.picture_labels import stated_size
 from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, parent, without_suffix
 from beam_tfrecord.manifests.text.compression import open_unpacked
 from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_members
@@ -385,7 +386,7 @@ def _parse_image(item: JsonItem) -> _Image:
         return _Image(item.place, image_id, problem=error.message)
     if not file_name.strip():
         return _Image(item.place, image_id, problem=f"{told} has no file_name")
-    size, odd = _stated_size(members)
+    size, odd = stated_size(told, members.raw("width"), members.raw("height"))
     return _Image(item.place, image_id, file_name, size, odd_size=odd)
 
 
@@ -429,22 +430,6 @@ def _found(image: _Image, named: NamedImages) -> _Image:
     except RowError as error:
         return replace(image, problem=error.message)
     return replace(image, file_name=found) if found is not None else image
-
-
-def _stated_size(members: Members) -> tuple[tuple[int, int] | None, str]:
-    """(width, height) and nothing to tell; None where it is not stated, or 0 as by tools that do not know it.
-
-    Anything else that can be no size is told.
-    """
-    try:
-        width, height = members.whole("width"), members.whole("height")
-    except RowError as error:
-        return None, f"{error.message}; the image is taken as it is"
-    if not width or not height:
-        return None, ""
-    if min(width, height) < 0:
-        return None, f"{members.where} states the size {width}x{height}; the image is taken as it is"
-    return (width, height), ""
 
 
 def _origin(source: Source, image_id: str) -> str:

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from beam_tfrecord.annotations.cells import shown
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Source
-from beam_tfrecord.manifests.documents import DocumentFormat
-from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, gather, length_of
-from beam_tfrecord.manifests.text.compression import open_unpacked
-from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_array
+from beam_tfrecord.manifests.documents import DocumentFormat, pictures_of_elements
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, length_of
 from beam_tfrecord.manifests.text.json_values import OBJECTS, holds, start_of_json
-from beam_tfrecord.manifests.text.members import Members, members_of
+from beam_tfrecord.manifests.text.members import Members
 
 _IMAGE = ("image", "imagefilename", "imageFilename", "filename")
 _NAMED = re.compile(rb'"(?:image|image[fF]ilename|filename)"\s*:\s*"')
@@ -37,14 +34,10 @@ class CreateMLFormat(DocumentFormat):
         return start_of_json(head) == OBJECTS and holds(head, _BOXES, _NAMED) and b'"data"' not in head
 
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
-        with open_unpacked(files, source.uri) as stream:
-            for item in iterate_array(stream, source.uri):
-                where = f"[{item.place}]"
-                yield gather(where, where, partial(_read, item, where))
+        return pictures_of_elements(files, source, _read)
 
 
-def _read(item: JsonItem, where: str, labels: PictureLabels) -> None:
-    members = members_of(item, where)
+def _read(members: Members, labels: PictureLabels) -> None:
     labels.stated = next((text for key in _IMAGE if (text := members.text(key))), "")
     key = "annotation" if members.raw("annotation") is not None else "annotations"
     given = members.raw(key)

@@ -12,20 +12,19 @@ a shape that is ``outside`` is none in this frame. Polylines and cuboids have ne
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from beam_tfrecord.annotations.cells import real_number, whole_number
+from beam_tfrecord.annotations.cells import whole_number
 from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.box_cells import attributes_of
 from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.gathering import Groups
-from beam_tfrecord.manifests.outlines import ellipse, hull, rle_of_patch, turned, turned_box
-from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, gather
+from beam_tfrecord.manifests.outlines import ellipse, hull, numbers_of, rle_of_patch, turned, turned_box
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, gather
 from beam_tfrecord.manifests.text.compression import open_unpacked
 from beam_tfrecord.manifests.text.xml_tree import Element, iterate_children
 
@@ -176,13 +175,10 @@ def _number(shape: Element, name: str, otherwise: float | None = None) -> float:
     text = shape.attributes.get(name)
     if text is None and otherwise is not None:
         return otherwise
-    try:
-        number = real_number(text if text is not None else "")
-        if not math.isfinite(number):
-            raise ValueError("is not finite")
-    except ValueError as error:
-        reason = f"is {text!r}: it {error}" if text is not None else "is missing"
-        raise RowError("bad_annotation", f"line {shape.line}: {name} of <{shape.name}> {reason}") from None
+    where = f"line {shape.line}: {name} of <{shape.name}>"
+    if text is None:
+        raise bad(where, "is missing")
+    (number,) = numbers_of([text], where)
     return number
 
 
@@ -192,17 +188,13 @@ def _numbers(shape: Element, *names: str) -> tuple[float, ...]:
 
 def _points(shape: Element) -> list[tuple[float, float]]:
     """The points of ``x,y;x,y``. Raises RowError."""
-    text = shape.attributes.get("points", "")
     found = []
-    for pair in text.split(";"):
-        try:
-            x, y = (real_number(number) for number in pair.split(","))
-            if not (math.isfinite(x) and math.isfinite(y)):
-                raise ValueError
-        except ValueError:
-            raise RowError(
-                "bad_annotation", f"line {shape.line}: the points of <{shape.name}> hold {pair!r}, not x,y"
-            ) from None
+    where = f"line {shape.line}: the points of <{shape.name}>"
+    for pair in shape.attributes.get("points", "").split(";"):
+        numbers = pair.split(",")
+        if len(numbers) != 2:
+            raise bad(where, f"hold {pair!r}, not x,y")
+        x, y = numbers_of(numbers, where)
         found.append((x, y))
     return found
 

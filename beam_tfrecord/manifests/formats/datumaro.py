@@ -15,20 +15,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from beam_tfrecord.annotations.cells import real_number, shown
+from beam_tfrecord.annotations.cells import shown
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.box_cells import attributes_of
-from beam_tfrecord.manifests.documents import DocumentFormat
-from beam_tfrecord.manifests.outlines import corners_of_turned, ellipse, rectangle, turned
-from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, gather, length_of
+from beam_tfrecord.manifests.documents import DocumentFormat, pictures_of_elements
+from beam_tfrecord.manifests.outlines import corners_of_turned, ellipse, numbers_of, rectangle, turned
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, length_of
 from beam_tfrecord.manifests.siblings import parent, without_suffix
 from beam_tfrecord.manifests.split_names import is_split_folder
 from beam_tfrecord.manifests.text.compression import open_unpacked
-from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_members
+from beam_tfrecord.manifests.text.json_stream import iterate_members
 from beam_tfrecord.manifests.text.json_values import OBJECT, holds, start_of_json
-from beam_tfrecord.manifests.text.members import Members, members_of
+from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.uri_text import name_of
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -75,11 +75,7 @@ class DatumaroFormat(DocumentFormat):
         return {"names": names, "points": points, "split": split}, told
 
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
-        with open_unpacked(files, source.uri) as stream:
-            for item in iterate_members(stream, source.uri):
-                if item.key == "items" and item.place >= 0:
-                    where = f"items[{item.place}]"
-                    yield gather(where, where, partial(_read, item, where, source))
+        return pictures_of_elements(files, source, partial(_read, source), "items")
 
 
 def _names(categories: Members) -> list[str]:
@@ -103,11 +99,10 @@ def _point_names(categories: Members) -> dict[str, list[str]]:
     return found
 
 
-def _read(item: JsonItem, where: str, source: Source, labels: PictureLabels) -> None:
-    members = members_of(item, where)
+def _read(source: Source, members: Members, labels: PictureLabels) -> None:
     image = members.object("image") or members.object("media")
     if image is None:
-        raise RowError("bad_row", f"{where} is no picture: it has no image")
+        raise RowError("bad_row", f"{members.where} is no picture: it has no image")
     labels.stated = image.text("path") or f"{members.name('id')}.jpg"
     labels.found = length_of(members.raw("annotations"))
     captions = _add_all([Members(one.value, one.where) for one in members.listed("annotations")], source, labels)
@@ -194,12 +189,9 @@ def _add(parts: Sequence[Members], source: Source, labels: PictureLabels) -> Non
 
 def _numbers(part: Members, count: int = 0) -> list[float]:
     given = part.raw("points")
-    try:
-        if not isinstance(given, list) or (count and len(given) != count):
-            raise ValueError(f"{shown(given)} is no list of {count or 'all'} numbers")
-        return [real_number(number) for number in given]
-    except (ValueError, TypeError) as error:
-        raise RowError("bad_annotation", f"{part.path('points')}: {error}") from None
+    if not isinstance(given, list) or (count and len(given) != count):
+        raise bad(part.path("points"), f"is {shown(given)}, not a list of{f' {count}' if count else ''} numbers")
+    return numbers_of(given, part.path("points"))
 
 
 def _outline(part: Members, kind: str) -> list[float]:

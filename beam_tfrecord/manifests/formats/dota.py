@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from beam_tfrecord.annotations.cells import is_number
-from beam_tfrecord.manifests.label_files import LabelLinesFormat, numbers_of
+from beam_tfrecord.manifests.label_files import LabelLinesFormat
+from beam_tfrecord.manifests.outlines import numbers_of
 from beam_tfrecord.manifests.picture_labels import PictureLabels, bad
 
 _HEAD = re.compile(r"(?:imagesource|gsd|acquisition_?dates?)\s*:", re.IGNORECASE)
@@ -35,7 +36,7 @@ class DotaFormat(LabelLinesFormat):
         return cells
 
     def add(self, cells: Sequence[str], where: str, labels: PictureLabels) -> None:
-        outline = list(numbers_of(cells[:_CORNERS], where))
+        outline = numbers_of(cells[:_CORNERS], where)
         box: dict[str, Any] = {"class": cells[_CORNERS], "polygons": [outline], "origin": where}
         for flag in cells[_CORNERS + 1 :]:
             (value,) = numbers_of([flag], where)

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from beam_tfrecord.annotations.cells import is_number
-from beam_tfrecord.manifests.label_files import LabelLinesFormat, numbers_of
+from beam_tfrecord.manifests.label_files import LabelLinesFormat
+from beam_tfrecord.manifests.outlines import numbers_of
 from beam_tfrecord.manifests.picture_labels import PictureLabels, bad
 
 _VALUES = (15, 16)
@@ -33,7 +34,7 @@ class KittiFormat(LabelLinesFormat):
         return cells if is_object else None
 
     def add(self, cells: Sequence[str], where: str, labels: PictureLabels) -> None:
-        truncated, occluded, _, *sides = list(numbers_of(cells[1:], where))[:7]
+        truncated, occluded, _, *sides = numbers_of(cells[1:], where)[:7]
         name = cells[0]
         if name.casefold() == _DONT_CARE:
             labels.leave_out(where, "DontCare", "a region whose objects are not labelled is no object")

@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from beam_tfrecord.annotations.cells import real_number, shown
+from beam_tfrecord.annotations.cells import shown
 from beam_tfrecord.core.account import KEYS, Decision
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Source
@@ -26,13 +26,12 @@ from beam_tfrecord.manifests.columns import why_not_read
 from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.gathering import Groups
-from beam_tfrecord.manifests.outlines import ellipse, rectangle, runs_of, turned
+from beam_tfrecord.manifests.outlines import ellipse, numbers_of, rectangle, ring, runs_of, turned
 from beam_tfrecord.manifests.picture_labels import (
     PICTURES,
-    SKIPPED,
+    Annotators,
     Picture,
     PictureLabels,
-    choose_annotation,
     gather,
     length_of,
 )
@@ -70,7 +69,6 @@ _OF_ENTRY = frozenset(
 _CHOICES = ("choice", "choices", "label", "class", "category", "classification")
 _IMAGE_KEYS = ("image", "img", "picture", "photo", "image_url", "url")
 _UPLOAD = re.compile(r"^[0-9a-f]{8}-")
-OF_ANOTHER = "of another annotator"
 
 
 class LabelStudioFormat(DocumentFormat):
@@ -140,22 +138,14 @@ def _sizes(value: Mapping[str, Any]) -> dict[str, Any]:
 def _read(task: Mapping[str, Any], where: str, annotator: str, known: frozenset[str], labels: PictureLabels) -> None:
     members = Members(task, where, "bad_row")
     annotations = members.objects("annotations") or members.objects("completions") or []
-    labels.found = sum(length_of(one.raw("result")) for one in annotations)
+    labels.found = sum(map(_ANNOTATORS.count, annotations))
     labels.stated = _image_of(members, known)
     live = [one for one in annotations if one.raw("was_cancelled") is not True and one.raw("skipped") is not True]
-    chosen = choose_annotation(live, annotator, _at, lambda one: one.raw("ground_truth") is True, _annotator_of)
+    chosen = _ANNOTATORS.choose(live, annotator, where, labels)
     if not chosen:
-        labels.leave_out_picture(where, SKIPPED)
         return
-    used = 0
     for one in chosen:
-        results = one.listed("result")
-        used += len(results)
-        labels.size(_add(results, labels))
-    labels.pass_over(where, OF_ANOTHER, labels.found - used)
-    if len(live) > len(chosen):
-        by = ", ".join(map(_annotator_of, live))
-        labels.note(where, f"there are annotations by {by}; that of {_annotator_of(chosen[0])} is taken")
+        _add(one.listed("result"), labels)
     labels.with_boxes = not labels.labels
     labels.further["frame"] = "upright"
     labels.told.find(PICTURES)
@@ -176,6 +166,11 @@ def _annotator_of(annotation: Members) -> str:
 
 def _at(annotation: Members) -> str:
     return str(annotation.raw("updated_at") or annotation.raw("created_at") or "")
+
+
+_ANNOTATORS = Annotators(
+    _at, lambda one: one.raw("ground_truth") is True, _annotator_of, lambda one: length_of(one.raw("result"))
+)
 
 
 def _image_of(task: Members, known: frozenset[str]) -> str:
@@ -202,13 +197,13 @@ def _image_of(task: Members, known: frozenset[str]) -> str:
 # Regions
 
 
-def _add(results: Sequence[Members], labels: PictureLabels) -> tuple[int, int] | None:
-    """Add what an annotation says; the size of the picture that it states. Raises RowError."""
-    size = None
+def _add(results: Sequence[Members], labels: PictureLabels) -> None:
+    """Add what an annotation says, and the size of the picture that it states. Raises RowError."""
+    size: tuple[int, int] | None = None
     regions: dict[str, list[Members]] = {}
     for result in results:
-        width, height = result.whole("original_width"), result.whole("original_height")
-        size = (width, height) if width and height and min(width, height) > 0 else size
+        sides = result.raw("original_width"), result.raw("original_height")
+        size = labels.state_size(result.where, *sides) or size
         kind = result.text("type").lower()
         value = result.object("value")
         if value is None:
@@ -226,7 +221,6 @@ def _add(results: Sequence[Members], labels: PictureLabels) -> tuple[int, int] |
     for key, parts in regions.items():
         if not (_is_point(parts[0]) and parts[0].name("parentID") in regions):
             _add_region(parts, spots.get(key, []), size, labels)
-    return size
 
 
 def _add_choices(value: Members, labels: PictureLabels) -> None:
@@ -329,14 +323,7 @@ def _number(value: Members, key: str, otherwise: float | None = None) -> float:
     given = value.raw(key)
     if given is None and otherwise is not None:
         return otherwise
-    try:
-        if isinstance(given, bool) or given is None:
-            raise ValueError("is no number")
-        number = real_number(given)
-        if not abs(number) < 1e9:
-            raise ValueError("is no place in a picture")
-    except ValueError as error:
-        raise RowError("bad_annotation", f"{value.path(key)} is {shown(given)}: it {error}") from None
+    (number,) = numbers_of([given], value.path(key))
     return number
 
 
@@ -345,18 +332,8 @@ def _percent(value: Members, key: str) -> float:
 
 
 def _outline(value: Members) -> list[float]:
-    given = value.raw("points") if value.raw("points") is not None else value.raw("vertices")
-    where = value.path("points")
-    if not isinstance(given, list):
-        raise RowError("bad_annotation", f"{where} is {shown(given)}, not a list of points")
-    found = []
-    for place, point in enumerate(given):
-        pair = [point.get("x"), point.get("y")] if isinstance(point, Mapping) else point
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise RowError("bad_annotation", f"{where}[{place}] is {shown(point)}, not [x, y]")
-        spot = Members({"x": pair[0], "y": pair[1]}, f"{where}[{place}]")
-        found += [_percent(spot, "x"), _percent(spot, "y")]
-    return found
+    key = "points" if value.raw("points") is not None else "vertices"
+    return [number / 100 for number in ring(value.raw(key), value.path(key))]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -21,15 +21,7 @@ from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.documents import DocumentFormat, pictures_of_lines
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.outlines import outline
-from beam_tfrecord.manifests.picture_labels import (
-    SKIPPED,
-    Picture,
-    PictureLabels,
-    bad,
-    choose_annotation,
-    length_of,
-    size_of,
-)
+from beam_tfrecord.manifests.picture_labels import Annotators, Picture, PictureLabels, bad, length_of
 from beam_tfrecord.manifests.text.lines import decode_head, look_at_text
 from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.uri_text import name_of, scheme_of
@@ -37,7 +29,6 @@ from beam_tfrecord.options.config import ManifestConfig
 
 _ROW = re.compile(r'^\s*\{.{0,400}?"data_row"\s*:\s*\{', re.DOTALL)
 _ARRAY = re.compile(r'^\s*\[\s*\{\s*"(?:data_row|ID|DataRow ID)"\s*:', re.DOTALL)
-_OF_ANOTHER = "of another person"
 _BOX, _POLYGON = "bounding_box", "polygon"
 _WITHOUT_AREA = {"point": "a point", "line": "a line"}
 _MASKS = ("mask", "composite_mask")
@@ -72,18 +63,10 @@ def _read(annotator: str, known: frozenset[str], members: Members, where: str, l
     found = _found_labels(members)
     labels.found = sum(map(_count, found))
     live = [one for one in found if one.below("performance_details").get("skipped") is not True]
-    chosen = choose_annotation(live, annotator, _at, _is_truth, _by)
-    if not chosen:
-        labels.leave_out_picture(where, _OF_ANOTHER if live else SKIPPED)
-        return
-    for one in chosen:
+    for one in Annotators(_at, _is_truth, _by, _count).choose(live, annotator, where, labels):
         _add(one, labels, where)
-    labels.pass_over(where, _OF_ANOTHER, labels.found - sum(map(_count, chosen)))
-    if len(live) > len(chosen):
-        by = ", ".join(map(_by, live))
-        labels.note(where, f"there are labels by {by}; that of {_by(chosen[0])} is taken")
-    media = members.object("media_attributes")
-    labels.size(size_of(media, "width", "height") if media is not None else None)
+    media = members.below("media_attributes")
+    labels.state_size(f"line {where}", media.get("width"), media.get("height"))
     labels.with_boxes = not labels.labels
     labels.further["frame"] = "upright"
 
@@ -102,12 +85,9 @@ def _image_of(row: Members, known: frozenset[str]) -> str:
 
 
 def _found_labels(row: Members) -> list[Members]:
-    projects = row.object("projects")
-    found = []
-    for key in projects.value if projects is not None else ():
-        project = projects.object(key) if projects is not None else None
-        found += (project.objects("labels") if project is not None else None) or []
-    return found
+    projects = Members(row.below("projects"), row.path("projects"))
+    each = [project for key in projects.value if (project := projects.object(key)) is not None]
+    return [label for project in each for label in project.objects("labels") or ()]
 
 
 def _count(label: Members) -> int:
@@ -124,17 +104,13 @@ def _by(label: Members) -> str:
 
 
 def _at(label: Members) -> str:
-    details = label.object("label_details")
-    return str((details.raw("updated_at") or details.raw("created_at") or "") if details is not None else "")
+    details = label.below("label_details")
+    return str(details.get("updated_at") or details.get("created_at") or "")
 
 
 def _is_truth(label: Members) -> bool:
-    performance = label.object("performance_details")
-    details = label.object("label_details")
-    return any(
-        part is not None and part.raw(key) is True
-        for part, key in ((performance, "benchmark_reference_label"), (details, "is_benchmark_reference"))
-    )
+    performance, details = label.below("performance_details"), label.below("label_details")
+    return performance.get("benchmark_reference_label") is True or details.get("is_benchmark_reference") is True
 
 
 def _add(label: Members, labels: PictureLabels, where: str) -> None:

@@ -11,20 +11,18 @@ X-AnyLabeling writes the same files, with ``rotation`` as a further type of shap
 from __future__ import annotations
 
 import base64
-import io
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from beam_tfrecord.annotations.cells import real_number, shown
 from beam_tfrecord.annotations.polygons import draw_polygons
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.box_cells import attributes_of
 from beam_tfrecord.manifests.label_files import JsonFilesFormat
-from beam_tfrecord.manifests.outlines import ellipse, hull, rectangle, rle_of_patch, runs_of
-from beam_tfrecord.manifests.picture_labels import PictureLabels, bad, length_of, size_of, true_flags
+from beam_tfrecord.manifests.outlines import ellipse, hull, mask_of_png, rectangle, ring, rle_of_patch, runs_of
+from beam_tfrecord.manifests.picture_labels import PictureLabels, bad, length_of, true_flags
 from beam_tfrecord.manifests.text.members import Members
 
 if TYPE_CHECKING:
@@ -55,8 +53,7 @@ class LabelmeFormat(JsonFilesFormat):
         labels.labels += true_flags(flags)
         labels.with_boxes = bool(labels.found) or not flags
         labels.further["frame"] = "upright"
-        size = size_of(members, "imageWidth", "imageHeight")
-        labels.size(size)
+        size = labels.state_size(name, members.raw("imageWidth"), members.raw("imageHeight"))
         _add_shapes(members, size, labels)
         labels.stated = members.text("imagePath")
         labels.holds_itself = bool(members.text("imageData"))
@@ -161,22 +158,10 @@ def _region(shape: Members, kind: str, labels: PictureLabels) -> _Region | None:
 
 def _points(shape: Members) -> list[tuple[float, float]]:
     """The points of a shape. Raises RowError."""
-    given = shape.raw("points")
-    if not isinstance(given, list) or not given:
-        raise bad(shape.path("points"), f"is {shown(given)}, not a list of points")
-    found = []
-    for place, point in enumerate(given):
-        where = f"{shape.path('points')}[{place}]"
-        if not isinstance(point, list) or len(point) != 2 or any(isinstance(number, bool) for number in point):
-            raise bad(where, f"is {shown(point)}, not [x, y]")
-        try:
-            x, y = (real_number(number) for number in point)
-        except ValueError as error:
-            raise bad(where, f"is {shown(point)}: a number {error}") from None
-        if not (math.isfinite(x) and math.isfinite(y)):
-            raise bad(where, f"is {shown(point)}, which is no place in a picture")
-        found.append((x, y))
-    return found
+    numbers = ring(shape.raw("points"), shape.path("points"))
+    if not numbers:
+        raise bad(shape.path("points"), "is an empty list of points")
+    return list(zip(numbers[0::2], numbers[1::2], strict=True))
 
 
 def _check_count(shape: Members, points: Sequence[object], *counts: int) -> None:
@@ -187,15 +172,10 @@ def _check_count(shape: Members, points: Sequence[object], *counts: int) -> None
 
 def _patch(shape: Members) -> npt.NDArray[np.bool_]:
     """The mask that a shape holds: a PNG in base64, its pixels being 0 outside of the object."""
-    import numpy as np
-    from PIL import Image
-
     try:
-        with Image.open(io.BytesIO(base64.b64decode(shape.text("mask"), validate=True)), formats=["PNG"]) as image:
-            values = np.asarray(image.convert("L") if image.mode not in ("1", "L", "I;16", "P") else image)
-    except (ValueError, OSError, Image.DecompressionBombError) as error:
+        return mask_of_png(base64.b64decode(shape.text("mask"), validate=True))
+    except (ValueError, OSError) as error:
         raise RowError("bad_mask", f"{shape.path('mask')} is no PNG in base64: {error}") from None
-    return values.astype(bool)
 
 
 def _box(regions: Sequence[_Region], size: tuple[int, int] | None) -> dict[str, Any]:

@@ -11,7 +11,6 @@ and that of the object is around the mask. The image is ``ImageID.jpg`` below --
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.documents import NamedImages, images_below
 from beam_tfrecord.manifests.gathering import gather_by_image
-from beam_tfrecord.manifests.outlines import runs_of
+from beam_tfrecord.manifests.outlines import mask_of_png, runs_of
 from beam_tfrecord.manifests.siblings import in_parallel, parent
 from beam_tfrecord.manifests.text.csv_rows import csv_rows, sample_cells
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text, split_lines
@@ -198,22 +197,16 @@ def _object(
 
 def _mask(files: Files, source: Source, name: str, masks: NamedImages) -> dict[str, Any]:
     """The code of the mask in a PNG, whose pixels that are not 0 belong to the object. Raises RowError."""
-    import numpy as np
-    from PIL import Image
-
     found = masks.find(name) if name else None
     if found is None:
         where = parent(source.uri)
         raise RowError("bad_mask", f"the mask {name!r} lies nowhere below {where}: unpack the masks there")
     try:
         with files.open(files.join(parent(source.uri), found)) as stream:
-            data = stream.read()
-        with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
-            values = np.asarray(image.convert("L") if image.mode not in ("1", "L", "P") else image)
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
+            mask = mask_of_png(stream.read())
+    except (OSError, ValueError) as error:
         raise RowError("bad_mask", f"the mask {found} cannot be read: {error}") from None
-    height, width = values.shape
-    return {"size": [height, width], "counts": runs_of(values.astype(bool))}
+    return {"size": list(mask.shape), "counts": runs_of(mask)}
 
 
 def _descriptions(files: Files, folder: str, kind: str) -> str:

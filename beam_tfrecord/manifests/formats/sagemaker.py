@@ -25,7 +25,7 @@ from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ManifestError, RowError, nearest
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.documents import DocumentFormat, pictures_of_lines
-from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, length_of, size_of
+from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, length_of
 from beam_tfrecord.manifests.text.json_values import decode_json
 from beam_tfrecord.manifests.text.lines import decode_head, look_at_text, split_lines
 from beam_tfrecord.manifests.text.members import Members
@@ -173,7 +173,7 @@ def _add_boxes(members: Members, name: str, labels: PictureLabels, where: str) -
         labels.store(box)
     sizes = held.objects("image_size") or []
     if sizes:
-        labels.size(size_of(sizes[0], "width", "height"))
+        labels.state_size(f"line {where}", sizes[0].raw("width"), sizes[0].raw("height"))
 
 
 def _add_labels(members: Members, name: str, kind: str, labels: PictureLabels) -> None:

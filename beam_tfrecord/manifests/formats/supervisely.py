@@ -21,7 +21,7 @@ from beam_tfrecord.annotations.polygons import draw_polygons
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.label_files import JsonFilesFormat
 from beam_tfrecord.manifests.outlines import hull, ring, rle_of_patch, runs_of
-from beam_tfrecord.manifests.picture_labels import PictureLabels, length_of, size_of
+from beam_tfrecord.manifests.picture_labels import PictureLabels, length_of
 from beam_tfrecord.manifests.text.members import Members
 
 if TYPE_CHECKING:
@@ -46,9 +46,8 @@ class SuperviselyFormat(JsonFilesFormat):
         labels.stated = name.removesuffix(".json")
         labels.found = length_of(document["objects"]) + length_of(document.get("tags"))
         members = Members(document, "")
-        stated_size = members.object("size")
-        size = size_of(stated_size, "width", "height") if stated_size is not None else None
-        labels.size(size)
+        sides = members.below("size")
+        size = labels.state_size(name, sides.get("width"), sides.get("height"))
         for tag in members.objects("tags") or ():
             _add_tag(tag, labels)
         for one in members.listed("objects"):

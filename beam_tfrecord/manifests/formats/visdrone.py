@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from beam_tfrecord.manifests.label_files import LabelLinesFormat, numbers_of
+from beam_tfrecord.manifests.label_files import LabelLinesFormat
+from beam_tfrecord.manifests.outlines import numbers_of
 from beam_tfrecord.manifests.picture_labels import PictureLabels
 
 CLASSES = (

@@ -14,7 +14,7 @@ from typing import Any
 
 from beam_tfrecord.core.account import KEYS, Account, AccountBuilder
 from beam_tfrecord.errors import RowError
-from beam_tfrecord.manifests.outlines import corners_of_turned, rectangle, turned
+from beam_tfrecord.manifests.outlines import corners_of_turned, numbers_of, rectangle, turned
 from beam_tfrecord.manifests.picture_labels import stated_size
 from beam_tfrecord.manifests.text.xml_tree import Element, XmlEncodingError, parse_xml
 from beam_tfrecord.options.values import AUTO_ENCODING
@@ -154,11 +154,5 @@ def _is_deleted(element: Element) -> bool:
 
 
 def _number(element: Element, name: str, file: str) -> float:
-    text = element.text_of(name)
-    try:
-        number = float(text or "")
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise RowError("bad_annotation", f"{file}:{element.line}: {name} of <{element.name}> is {text!r}, not a number")
+    (number,) = numbers_of([element.text_of(name)], f"{file}:{element.line}: {name} of <{element.name}>")
     return number

@@ -17,7 +17,7 @@ from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.filenames import is_image_name
-from beam_tfrecord.manifests.label_files import numbers_of
+from beam_tfrecord.manifests.outlines import numbers_of
 from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, gather
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text, split_lines
 from beam_tfrecord.options.config import ManifestConfig
@@ -87,7 +87,7 @@ def _read(own: Sequence[tuple[int, list[str]]], number: int, name: str, labels: 
         where = f"line {place}"
         if len(cells) not in _VALUES:
             raise bad(where, f"has {len(cells)} values; a face has {' or '.join(map(str, _VALUES))}")
-        values = list(numbers_of(cells, where))
+        values = numbers_of(cells, where)
         box: dict[str, Any] = {"class": CLASS, "bbox_xywh": values[:4], "origin": where}
         for attribute, value in zip(_ATTRIBUTES, values[4:], strict=False):
             if attribute == "occlusion":
