@@ -15,6 +15,7 @@ ANNOTATIONS = "annotations"
 ATTRIBUTES = "attributes"
 PICTURES = "pictures"
 IN_REJECTED = "of a rejected picture"
+IN_LEFT_OUT = "of a picture that is left out"
 SKIPPED = "not annotated, or skipped"  # of a picture
 OF_ANOTHER = "of another annotator"
 
@@ -100,7 +101,7 @@ class PictureLabels:
         self.is_left_out = True
         self.told.find(PICTURES)
         self.told.name(PICTURES, why, self.stated or where)
-        self.pass_over(where, IN_REJECTED, self.found)
+        self.pass_over(where, IN_LEFT_OUT, self.found)
 
     def state_size(self, where: str, width: Any, height: Any) -> tuple[int, int] | None:
         """The size that a document states, which is kept, or None; what can be no size is told."""

@@ -23,6 +23,7 @@ from beam_tfrecord.manifests.text.members import Members
 _ANNOTATION = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"annotation"\s*:\s*\{')
 _OWN = re.compile(rb'"(?:imsize|name_ndx|hypernym)"\s*:')
 _OCCLUDED = {"yes": 1, "no": 0}
+_NOTHING = (None, "", [])  # as Matlab writes it
 
 
 class Ade20kFormat(JsonFilesFormat):
@@ -69,7 +70,7 @@ def _add(annotation: Members, name: str, labels: PictureLabels) -> None:
         points = [list(point) for point in zip(xs, ys, strict=True)]
         box["polygons"] = [outline(points, polygon.where)]
         occluded = one.raw("occluded")
-        if occluded is not None:  # anything else is told when the row is parsed
+        if occluded not in _NOTHING:  # what is neither yes nor no is told when the row is parsed
             box["occluded"] = _OCCLUDED.get(occluded, occluded) if isinstance(occluded, str) else occluded
         if owners[str(one.raw("id"))]:
             box["parts"] = owners[str(one.raw("id"))]
@@ -77,4 +78,4 @@ def _add(annotation: Members, name: str, labels: PictureLabels) -> None:
 
 
 def _level(parts: Members) -> int:
-    return parts.whole("part_level") or 0
+    return 0 if parts.raw("part_level") in _NOTHING else parts.whole("part_level") or 0

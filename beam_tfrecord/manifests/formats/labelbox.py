@@ -85,9 +85,11 @@ def _image_of(row: Members, known: frozenset[str]) -> str:
 
 
 def _found_labels(row: Members) -> list[Members]:
-    projects = Members(row.below("projects"), row.path("projects"))
+    projects = row.object("projects")
+    if projects is None:
+        raise RowError("bad_row", "the line has no projects")
     each = [project for key in projects.value if (project := projects.object(key)) is not None]
-    return [label for project in each for label in project.objects("labels") or ()]
+    return [label for project in each for label in project.listed("labels")]
 
 
 def _count(label: Members) -> int:

@@ -13,7 +13,7 @@ import pytest
 from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.formats.labelbox import LabelboxFormat
-from beam_tfrecord.manifests.picture_labels import ANNOTATIONS, PICTURES, SKIPPED
+from beam_tfrecord.manifests.picture_labels import ANNOTATIONS, OF_ANOTHER, PICTURES, SKIPPED
 from tests.annotation_tools import account_of, pixels, read_items, reference_mask, rejects, write
 from tests.contracts import ManifestFormatContract, Sample
 from tests.end_to_end.datasets import conversion, converted, records, texts
@@ -146,7 +146,7 @@ def test_whose_label_counts_is_an_option(tmp_path: Path, annotator: str, classes
 def test_a_picture_that_the_annotator_did_not_label_is_no_picture_without_objects(tmp_path: Path, count: int) -> None:
     one = row("a.jpg", *[label(BOX), label(POLYGON, by="bob@x.org")][:count])
     account = account_of(LabelboxFormat(), export(tmp_path, one), annotator="nobody")
-    assert account.unused("pictures", "of another person") == 1
+    assert account.unused("pictures", OF_ANOTHER) == 1
     assert (account.found[ANNOTATIONS], account.unused(ANNOTATIONS)) == (count, count)
     assert not read_items(LabelboxFormat(), export(tmp_path, one), annotator="nobody")[1]
 
