@@ -23,7 +23,7 @@ from beam_tfrecord.manifests.text.members import Members
 _ANNOTATION = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"annotation"\s*:\s*\{')
 _OWN = re.compile(rb'"(?:imsize|name_ndx|hypernym)"\s*:')
 _OCCLUDED = {"yes": 1, "no": 0}
-_NOTHING = (None, "", [])  # as Matlab writes it
+_NOTHING: tuple[object, ...] = (None, "", [])  # as Matlab writes it
 
 
 class Ade20kFormat(JsonFilesFormat):
