@@ -64,6 +64,17 @@ class Page:
         result: dict[str, Any] = answer["result"]
         return result
 
+    def resize(self, width: int, height: int) -> None:
+        """Make the window so large, in pixels."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def open_anew(self, path: Path) -> None:
+        """Load a file as if nothing had been set before: with scripts, in a window of 1200 by 900."""
+        self.call("Emulation.setScriptExecutionDisabled", value=False)
+        self.call("Emulation.setEmulatedMedia", media="", features=[])
+        self.resize(1200, 900)
+        self.open(path)
+
     def open(self, path: Path) -> None:
         """Load a file and wait until it is there."""
         self.events.clear()

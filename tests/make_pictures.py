@@ -40,7 +40,7 @@ def make_dataset(folder: Path) -> None:
 def screenshot(page: Page, report: Path, scheme: str, height: int) -> Image.Image:
     """The upper part of a report. scheme: ``light`` or ``dark``."""
     page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-    page.call("Emulation.setDeviceMetricsOverride", width=WIDTH, height=height, deviceScaleFactor=1, mobile=False)
+    page.resize(WIDTH, height)
     page.open(report)
     data = base64.b64decode(page.call("Page.captureScreenshot", format="png")["data"])
     return Image.open(io.BytesIO(data)).convert("RGB")

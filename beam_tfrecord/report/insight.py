@@ -59,8 +59,9 @@ class ListedRow:
 
 @dataclass(frozen=True)
 class InsightSection:
-    """rows: of pictures. listed: the worst findings of each code, and of how many. counts: how often each code was
-    found, with what it means and its cure. splits, labels: that rows can be chosen by. note: what was not looked at."""
+    """rows: of pictures. listed: the worst findings about single pictures, of each code. counts: how often each code
+    was found, with what it means and its cure. splits, labels: that rows can be chosen by. note: what was not looked
+    at. most_lines: of each code that warnings.jsonl has."""
 
     rows: tuple[InsightRow, ...]
     listed: tuple[ListedRow, ...]
@@ -68,6 +69,7 @@ class InsightSection:
     splits: tuple[str, ...]
     labels: tuple[str, ...]
     note: str
+    most_lines: int
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -75,9 +77,19 @@ class InsightSection:
         return tuple(dict.fromkeys([*(row.marks.code for row in self.listed), *(row.marks.code for row in self.rows)]))
 
     @property
-    def total(self) -> int:
-        """Findings, shown or not."""
-        return sum(count for _, count, _ in self.counts)
+    def _of_listed(self) -> list[int]:
+        codes = {row.marks.code for row in self.listed}
+        return [count for code, count, _ in self.counts if code in codes]
+
+    @property
+    def listable(self) -> int:
+        """Findings of the codes that the table has, shown or not."""
+        return sum(self._of_listed)
+
+    @property
+    def has_all_lines(self) -> bool:
+        """Whether warnings.jsonl has a line for each of these."""
+        return max(self._of_listed, default=0) <= self.most_lines
 
 
 def draw_insight(dataset: Dataset, storage: Storage, budget: int = BUDGET) -> InsightSection | None:
@@ -116,7 +128,8 @@ def draw_insight(dataset: Dataset, storage: Storage, budget: int = BUDGET) -> In
         tuple(sorted({value for texts in own for value in texts.split("\n") if value}))
         for own in ([mark.splits for mark in marks], [mark.labels for mark in marks])
     )
-    return InsightSection(tuple(rows), listed, counts, splits, labels[:MOST_CHOICES], _note(told))
+    most_lines = int(told["most_lines"])
+    return InsightSection(tuple(rows), listed, counts, splits, labels[:MOST_CHOICES], _note(told), most_lines)
 
 
 def _listed(told: Mapping[str, Any], known: frozenset[str]) -> Iterator[ListedRow]:
@@ -184,7 +197,7 @@ def _title(code: str, places: Sequence[Mapping[str, Any]]) -> str:
     if code in ("near_duplicate", "near_leak", "label_conflict"):
         splits = ", ".join(sorted({clean(str(own["split"])) for own in places}))
         return f"{plural(len(places), 'picture')} in {splits}"
-    return "the worst first"
+    return "the worst first" if len(places) > 1 else ""
 
 
 def _marks(code: str, places: Sequence[Mapping[str, Any]], known: frozenset[str]) -> Marks:

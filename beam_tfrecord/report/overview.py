@@ -17,7 +17,12 @@ from beam_tfrecord.report.text import clean, file_size, percent, plural, shorten
 NAMED = 5  # names that a sentence lists
 UNBALANCED = 10.0
 MAX_SHARDS = 1_000
-_TOLD_BY_NAME = ("split_leak", "conflicting_label")  # warnings with a notice of their own
+_TOLD_BY_NAME = (
+    "split_leak",
+    "near_leak",
+    "conflicting_label",
+    "label_conflict",
+)  # warnings with a notice of their own
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +188,7 @@ def notices(dataset: Dataset, balance: ClassBalance, *, has_pictures: bool = Tru
         *_status(conversion),
         *_about_rejects(conversion),
         *_about_unmatched(conversion),
-        *_about_leaks(conversion),
+        *_about_leaks(conversion, "insight" if dataset.statistics.get("insight") else "findings"),
         *_about_classes(balance),
         *_about_warnings(conversion),
     ]
@@ -254,7 +259,8 @@ def _about_unmatched(conversion: Mapping[str, Any]) -> Iterator[Notice]:
         yield Notice(f"{clean(told)}.", style="warn")
 
 
-def _about_leaks(conversion: Mapping[str, Any]) -> Iterator[Notice]:
+def _about_leaks(conversion: Mapping[str, Any], section: str) -> Iterator[Notice]:
+    """section: that shows pictures which are nearly the same."""
     warnings = conversion.get("warnings", {})
     if warnings.get("split_leak"):
         yield Notice(
@@ -263,9 +269,20 @@ def _about_leaks(conversion: Mapping[str, Any]) -> Iterator[Notice]:
             "findings",
             "bad",
         )
+    if warnings.get("near_leak"):
+        count = plural(warnings["near_leak"], "warning")
+        yield Notice(
+            f"Nearly the same pictures lie in different splits or groups ({count}): results on them will look better "
+            "than they are.",
+            section,
+            "bad",
+        )
     if warnings.get("conflicting_label"):
-        count = plural(warnings["conflicting_label"], "item")
-        yield Notice(f"{count} occur again with another label.", "findings")
+        count = plural(warnings["conflicting_label"], "item occurs", "items occur")
+        yield Notice(f"{count} again with another label.", "findings")
+    if warnings.get("label_conflict"):
+        count = plural(warnings["label_conflict"], "picture occurs", "pictures occur")
+        yield Notice(f"{count} again, or nearly so, with another label.", section)
 
 
 def _about_classes(balance: ClassBalance) -> Iterator[Notice]:

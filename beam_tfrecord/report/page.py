@@ -5,8 +5,11 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import re
 from importlib import resources
 from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup, escape
 
 from beam_tfrecord.conversion.writing.statistics import MIN_SAMPLES
 from beam_tfrecord.report import details, findings, images, inputs, overview
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     import jinja2
 
 TEMPLATE = "report.html.j2"
+_FLAG = re.compile(r"--[a-z_]+")
 
 
 def page_values(dataset: Dataset, pictures: Pictures, insight: InsightSection | None = None) -> dict[str, Any]:
@@ -111,6 +115,16 @@ def _picture_groups(dataset: Dataset, pictures: Pictures) -> list[dict[str, Any]
     return groups
 
 
+def _flags(text: str) -> Markup:
+    """A text in which the flags of commands are not broken at the end of a line."""
+    return Markup(_FLAG.sub(r'<span class="flag">\g<0></span>', str(escape(text))))
+
+
+def _breakable(text: str) -> Markup:
+    """A text with paths that may be broken behind each slash."""
+    return Markup(escape(text).replace("/", Markup("/<wbr>")))
+
+
 def read_part(name: str) -> str:
     """A file of the page, as text."""
     return (resources.files("beam_tfrecord") / "templates" / name).read_text(encoding="utf-8")
@@ -128,6 +142,7 @@ def load_template(name: str) -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters.update(flags=_flags, breakable=_breakable)
     return environment.get_template(name)
 
 

@@ -16,7 +16,9 @@
     for (const count of all("[data-count]")) {
       const rows = rowsOf(count.dataset.count);
       const shown = rows.filter((row) => !row.hidden).length;
-      count.value = `${shown === rows.length ? "" : `${shown} of `}${rows.length} ${count.dataset.of ?? ""}`.trim();
+      const things = count.dataset.of ? ` ${count.dataset.of}${rows.length === 1 ? "" : "s"}` : "";
+      const number = (value) => value.toLocaleString("en");
+      count.value = `${shown === rows.length ? "" : `${number(shown)} of `}${number(rows.length)}${things}`;
     }
   };
   for (const tools of all(".tools")) tools.hidden = false;

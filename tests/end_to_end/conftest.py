@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.browser import Page, browser
 from tests.end_to_end.reading.kinds import convert_kind
 
 
@@ -24,3 +25,17 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         return made[name]
 
     return find
+
+
+@pytest.fixture(scope="module")
+def tab(chromium: str) -> Iterator[Page]:
+    """A browser for all tests of a module."""
+    with browser(chromium) as page:
+        yield page
+
+
+@pytest.fixture
+def page(tab: Page, report: Path) -> Page:
+    """The report of the module (its fixture ``report``), freshly loaded."""
+    tab.open_anew(report)
+    return tab

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ import pytest
 from PIL import Image
 
 from benchmarks.near_duplicates import scene
-from tests.browser import Page, browser
+from tests.browser import Page
 from tests.end_to_end.datasets import converted
-from tests.end_to_end.test_report_browser import contrast, is_visible, resize, visible_rows
+from tests.end_to_end.test_report_browser import contrast, is_visible, visible_rows
 from tests.samples import jpeg, write_files
 
 pytestmark = pytest.mark.browser
@@ -40,19 +39,10 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out" / "report.html"
 
 
-@pytest.fixture(scope="module")
-def tab(chromium: str) -> Iterator[Page]:
-    with browser(chromium) as page:
-        yield page
-
-
 @pytest.fixture
-def page(tab: Page, report: Path) -> Page:
-    tab.call("Emulation.setEmulatedMedia", media="", features=[])
-    resize(tab, 1200, 900)
-    tab.open(report)
-    tab.run("document.querySelector('#insight [data-filter]').focus()")
-    return tab
+def page(page: Page) -> Page:
+    page.run("document.querySelector('#insight [data-filter]').focus()")
+    return page
 
 
 def names(page: Page) -> list[str]:
@@ -179,3 +169,21 @@ def test_its_texts_can_be_read_in_light_and_dark(page: Page) -> None:
         for selector in (f"#{TABLE} td", "#insight .tools label", "[data-copy]", "#insight .shares td.muted"):
             assert contrast(page, selector) >= 4.5, (scheme, selector)
     assert page.complaints() == []
+
+
+def test_on_a_phone_the_page_does_not_scroll_sideways_and_names_can_be_seen(page: Page) -> None:
+    to_table(page)
+    page.resize(400, 800)
+    assert page.run("document.documentElement.scrollWidth") == 400
+    assert page.run(f"document.querySelector('#{TABLE} [data-name]').getBoundingClientRect().left") < 300
+    below = "(row => row.cells[2].getBoundingClientRect().top >= row.cells[0].getBoundingClientRect().bottom)"
+    assert page.run(f"[...document.querySelectorAll('#insight .meanings tr')].every({below})")  # the meaning has room
+
+
+def test_flags_and_names_of_files_are_not_broken_at_the_end_of_a_line(page: Page) -> None:
+    flags = "[...document.querySelectorAll('.flag')].filter(flag => flag.getClientRects().length)"
+    assert page.run(f"{flags}.map(flag => flag.textContent)").count("--near_duplicates") >= 2
+    for width in range(400, 1200, 100):
+        page.resize(width, 800)
+        assert page.run(f"Math.max(...{flags}.map(flag => flag.getClientRects().length))") == 1, width
+    assert page.run("document.querySelectorAll('#insight figcaption wbr').length") > 0

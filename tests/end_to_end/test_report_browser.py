@@ -6,7 +6,6 @@ import base64
 import io
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.browser import Page, browser
+from tests.browser import Page
 from tests.end_to_end.datasets import converted
 from tests.samples import draw_shape, jpeg, png, truncated, turned_jpeg, write_files, write_table
 
@@ -49,26 +48,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_table(folder / "in" / "boxes.csv", rows)
     converted(folder / "in" / "boxes.csv", folder / "out", splits="train=0.7,test=0.3", max_rejects="50%")
     return folder / "out" / "report.html"
-
-
-@pytest.fixture(scope="module")
-def tab(chromium: str) -> Iterator[Page]:
-    with browser(chromium) as page:
-        yield page
-
-
-@pytest.fixture
-def page(tab: Page, report: Path) -> Page:
-    """The report, freshly loaded in a window of 1200 by 900."""
-    tab.call("Emulation.setScriptExecutionDisabled", value=False)
-    tab.call("Emulation.setEmulatedMedia", media="", features=[])
-    resize(tab, 1200, 900)
-    tab.open(report)
-    return tab
-
-
-def resize(page: Page, width: int, height: int) -> None:
-    page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
 
 def visible_rows(page: Page, table: str) -> int:
@@ -267,7 +246,7 @@ def test_texts_can_be_read_in_light_and_dark(page: Page) -> None:
 
 @pytest.mark.parametrize("width", [360, 768, 1600])
 def test_it_fits_into_any_window(page: Page, width: int) -> None:
-    resize(page, width, 800)
+    page.resize(width, 800)
     assert page.run("document.documentElement.scrollWidth") <= width
     too_wide = page.run(
         f"""[...document.querySelectorAll('.card, .tile, .notices li, h1')]

@@ -13,9 +13,11 @@ from beam_tfrecord.conversion.writing.statistics import ImageFacts, ShardStatist
 from beam_tfrecord.core.elements import Finding
 from beam_tfrecord.errors import CHANGE_REASONS, REJECT_CODES, WARNING_CODES
 from beam_tfrecord.report.dataset import Dataset, ScanNote
+from beam_tfrecord.report.insight import draw_insight
 from beam_tfrecord.report.page import page_values, render_page
 from beam_tfrecord.report.pictures import BoxMark, Picture, Pictures
 from beam_tfrecord.report.views import ContentReader
+from beam_tfrecord.storage import Storage
 
 EVIL = "<script>alert(1)</script>"
 NO_PICTURES = Pictures({}, (), {}, {})
@@ -57,7 +59,7 @@ class Reader(HTMLParser):
 
 def read(page: bytes) -> Reader:
     reader = Reader()
-    reader.feed(page.decode("utf-8"))
+    reader.feed(re.sub(r'<span class="flag">([^<]*)</span>|<wbr>', r"\1", page.decode("utf-8")))  # which part no words
     reader.close()
     return reader
 
@@ -347,3 +349,46 @@ def test_the_inputs_are_accounted_for() -> None:
     assert "the name of a folder" in text
     assert "50 of 51 inputs are shown" in text
     assert EVIL not in text
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What the pictures tell
+
+
+def insight_told(**found: int) -> dict[str, Any]:
+    """Statistics of 9 pictures: of each code the table has one finding, but for the one that is about no picture."""
+    row = {"uri": "a/1.jpg", "split": "train", "labels": "a", "score": 1.0}
+    told: dict[str, Any] = {"pictures": 9, "looked_at": 9, "found": found, "common": {}, "most_lines": 50}
+    places: dict[str, Any] = {"clusters": [], "conflicts": [], "worst": {}}
+    return {**told, **places, "listed": {code: [row] for code in found if code != "class_only_in_one_split"}}
+
+
+def insight_text(**found: int) -> str:
+    found_in = dataset(statistics={**statistics(), "insight": insight_told(**found)})
+    return read(render_page(page_values(found_in, NO_PICTURES, draw_insight(found_in, Storage())))).text
+
+
+def test_findings_about_no_picture_are_not_missed_in_the_table_of_pictures() -> None:
+    text = insight_text(blank_image=1, class_only_in_one_split=3)
+    assert "All findings about single pictures" in text
+    assert "Nothing stands out" in insight_text()
+
+
+def test_the_table_says_how_many_findings_it_leaves_out_and_where_they_are() -> None:
+    text = insight_text(blank_image=50, dark_image=4, class_only_in_one_split=3)
+    assert "The worst 2 of 54 findings about single pictures, some of each kind; all are lines" in text
+    text = insight_text(blank_image=1051, dark_image=4)  # warnings.jsonl has at most 50 of each here
+    assert "The worst 2 of 1,055 findings about single pictures, some of each kind; the worst 50 of each" in text
+
+
+def test_near_leaks_and_conflicts_are_told_at_the_top_with_a_way_to_their_pictures() -> None:
+    warned = conversion(warnings={"near_leak": 4, "label_conflict": 1})
+    for told, link in (
+        ({**statistics(), "insight": insight_told(near_leak=4)}, "#insight"),
+        (statistics(), "#findings"),
+    ):
+        page = read(page_of(dataset(warned, statistics=told)))
+        assert "different splits or groups (4 warnings)" in page.text
+        assert "1 picture occurs again, or nearly so, with another label." in page.text
+        links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
+        assert links.count(link) >= 2, link
