@@ -62,8 +62,8 @@ def facts_from(conversion: Mapping[str, Any]) -> DatasetFacts:
             specs=specs,
             keys={name: key for name, key in keys.items() if key in specs},
             vocabulary=_vocabulary(conversion),
-            message=conversion["message"],
-            compression=conversion["compression"],
+            message=str(conversion["message"]),
+            compression=str(conversion["compression"]),
             splits={
                 str(split): tuple(_shard(fields) for fields in value["shards"])
                 for split, value in conversion["splits"].items()

@@ -13,6 +13,7 @@ from beam_tfrecord.conversion.writing.statistics import check_statistics
 from beam_tfrecord.core.elements import Finding
 from beam_tfrecord.datasets.facts import facts_from
 from beam_tfrecord.datasets.metadata import CONVERSION, STATISTICS, read_finding_lines
+from beam_tfrecord.datasets.metadata.shape import check_shape, statistics_troubles
 from beam_tfrecord.datasets.published import REJECTS_FILE, WARNINGS_FILE, read_conversion, read_object
 from beam_tfrecord.datasets.shard_files import find_files
 from beam_tfrecord.errors import DatasetError
@@ -77,23 +78,18 @@ def load_dataset(folder: str, storage: Storage) -> Dataset:
 
 
 def _own_dataset(folder: str, conversion: Mapping[str, Any], storage: Storage) -> Dataset:
+    check_shape(conversion, f"{folder}/{CONVERSION}")
     facts = facts_from(conversion)
     reader = ContentReader(facts.keys, facts.label_names)
-    try:
-        conversion = {**conversion, "splits": in_usual_order(conversion["splits"])}
-        rejected = {code: int(count) for code, count in conversion["rejected"]["by_code"].items()}
-        warned = {code: int(count) for code, count in conversion["warnings"].items()}
-        total = int(conversion["written"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DatasetError(f"{folder}/{CONVERSION} is damaged ({type(error).__name__}: {error})") from None
+    counts = {"source_rows": conversion["rows"]}  # as where every row is one
+    conversion = {**counts, **conversion, "splits": in_usual_order(conversion["splits"])}
     places = _staged_places(folder, conversion)
     shards = [
         ShardFile(shard.file, split, places.get(shard.file, f"{folder}/{shard.file}"))
         for split, own in facts.splits.items()
         for shard in own
     ]
-    uri = f"{folder}/{STATISTICS}"
-    statistics = _checked(read_object(uri, storage), uri) if storage.is_file(uri) else {}
+    statistics = read_statistics(folder, storage)
     is_counted = "images" in statistics
     is_table = not conversion.get("image_formats")
     scan = None
@@ -105,16 +101,20 @@ def _own_dataset(folder: str, conversion: Mapping[str, Any], storage: Storage) -
         conversion=conversion,
         statistics=statistics,
         reader=reader,
-        rejects=tuple(_some_of_each(f"{folder}/{REJECTS_FILE}", fair_shares(rejected, MAX_REJECTS), storage)),
+        rejects=tuple(
+            _some_of_each(
+                f"{folder}/{REJECTS_FILE}", fair_shares(conversion["rejected"]["by_code"], MAX_REJECTS), storage
+            )
+        ),
         warnings=_by_code(
             _some_of_each(
                 f"{folder}/{WARNINGS_FILE}",
-                {code: min(count, EXAMPLES_PER_CODE) for code, count in warned.items()},
+                {code: min(count, EXAMPLES_PER_CODE) for code, count in conversion["warnings"].items()},
                 storage,
             )
         ),
         columns=scan.columns.by_key if scan else {},
-        scan=_note_of(scan, total) if scan and (is_table or not is_counted) else None,
+        scan=_note_of(scan, conversion["written"]) if scan and (is_table or not is_counted) else None,
         compressed=frozenset(shard.file for shard in shards if facts.compression != "none"),
         places=places,
     )
@@ -132,12 +132,19 @@ def _staged_places(folder: str, conversion: Mapping[str, Any]) -> dict[str, str]
     }
 
 
-def _checked(statistics: dict[str, Any], uri: str) -> dict[str, Any]:
-    """Statistics that hold what the report shows of them. Raises DatasetError when they do not."""
+def read_statistics(folder: str, storage: Storage) -> dict[str, Any]:
+    """The statistics.json of a dataset; empty where there is none. Raises DatasetError when it is damaged."""
+    uri = f"{folder}/{STATISTICS}"
+    if not storage.is_file(uri):
+        return {}
+    statistics = read_object(uri, storage)
     try:
         check_statistics(statistics)
+        trouble = next(statistics_troubles(statistics), "")
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DatasetError(f"{uri} is damaged ({type(error).__name__}: {error}): delete it and run again") from None
+        trouble = f"{type(error).__name__}: {error}"
+    if trouble:
+        raise DatasetError(f"{uri} is damaged ({trouble}): delete it and run again")
     return statistics
 
 

@@ -147,7 +147,7 @@ def dataset_options(place: str, found: FoundFiles) -> tuple[dict[str, Any], tupl
     if stated.get("image_format") == "raw":
         options["image_format"] = "raw"
     group = stated.get("group_column")
-    if group and group in found.facts.specs:
+    if isinstance(group, str) and group in found.facts.specs:
         options["group_column"] = group
         return options, ()
     note = f"the records do not hold the groups ({group}): leaks between groups of one split cannot be told"

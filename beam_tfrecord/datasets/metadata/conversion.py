@@ -38,6 +38,14 @@ FORMAT_VERSION = 1
 PACKAGES = ("apache-beam", "google-crc32c", "numpy", "pillow", "protobuf", "simplejpeg")
 
 _DTYPES = {"int64": "int64", "float": "float32", "bytes": "string"}
+_TEXTS = dict.fromkeys(("dtype", "role", "description", "pixel_dtype"), str)
+_SPEC_KINDS: Mapping[str, Any] = {
+    **_TEXTS,
+    "shape": list,
+    "in_sequence": bool,
+    "channels": int | None,
+    "encoding": str | None,
+}
 
 
 def conversion_file(description: DatasetDescription, files: Iterable[str] = ()) -> bytes:
@@ -124,13 +132,19 @@ def _parse_entry(spec: FeatureSpec) -> dict[str, Any]:
 
 
 def specs_from_json(features: Mapping[str, Mapping[str, Any]]) -> tuple[FeatureSpec, ...]:
-    """The specs that ``features`` of a conversion.json tells of; fields that are not known here are passed over."""
-    known = {field.name for field in dataclasses.fields(FeatureSpec)}
+    """The specs that ``features`` of a conversion.json tells of; fields that are not known here are passed over.
+
+    Raises AttributeError, KeyError, TypeError or ValueError for what :func:`conversion_file` cannot have written.
+    """
     specs = []
     for key, fields in features.items():
-        values = {name: value for name, value in fields.items() if name in known}
-        values.update(key=key, shape=tuple(fields["shape"]))
-        specs.append(FeatureSpec(**values))
+        values = {name: value for name, value in fields.items() if name in _SPEC_KINDS}
+        for name, value in values.items():
+            if not isinstance(value, _SPEC_KINDS[name]):
+                raise ValueError(f"{name} of the feature {key} is {value!r}")
+        if fields["dtype"] not in _DTYPES or not all(size is None or isinstance(size, int) for size in fields["shape"]):
+            raise ValueError(f"the feature {key} is of the type {fields['dtype']!r} and the shape {fields['shape']!r}")
+        specs.append(FeatureSpec(**{**values, "key": key, "shape": tuple(fields["shape"])}))
     return tuple(specs)
 
 

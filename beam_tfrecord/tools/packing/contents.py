@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO, PublishedShard
+from beam_tfrecord.datasets.metadata.shape import check_shape
 from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_name
@@ -44,15 +44,16 @@ def dataset_contents(facts: DatasetFacts) -> list[Content]:
     """All files that a dataset may have, in the order of an archive: conversion.json, the other metadata, the shards
     with what belongs to each, and ``dataset_info.json``, without which no reader takes a folder for a dataset.
 
-    Raises DatasetError when conversion.json names a file that cannot lie in the folder.
+    Raises DatasetError when conversion.json is damaged or names a file that cannot lie in the folder.
     """
     conversion = facts.conversion
-    files = [str(name) for name in conversion.get("files") or ()]
+    check_shape(conversion, CONVERSION)
+    files = conversion.get("files", [])
     for name in files:
         check_name(name)
     findings = {
-        REJECTS_FILE: _lines(conversion, "rejected"),
-        WARNINGS_FILE: _lines(conversion, "warnings"),
+        REJECTS_FILE: sum(conversion["rejected"]["by_code"].values()),
+        WARNINGS_FILE: sum(conversion["warnings"].values()),
     }
     metadata = {
         **{name: Content(name, _LARGEST_METADATA, True) for name in files},
@@ -76,16 +77,6 @@ def _of_shard(shard: PublishedShard) -> Iterable[Content]:
     if parse_shard_name(shard.file) is not None:
         twin = 2**20 + 2 * shard.payload_bytes + _TWIN_OVERHEAD * shard.records
         yield Content(array_record_name(shard.file), twin, False)
-
-
-def _lines(conversion: Mapping[str, Any], name: str) -> int:
-    """How many lines the file with findings of a kind has."""
-    counts = conversion.get(name)
-    if isinstance(counts, Mapping) and name == "rejected":
-        counts = counts.get("by_code")
-    if not isinstance(counts, Mapping) or not all(isinstance(count, int) for count in counts.values()):
-        raise DatasetError(f"{CONVERSION} is damaged: {name} holds no counts")
-    return sum(counts.values())
 
 
 def check_name(name: str) -> None:

@@ -9,13 +9,15 @@ from typing import Any
 
 from beam_tfrecord.core.account import NO_ACCOUNT, Account
 from beam_tfrecord.datasets.facts import DatasetFacts
-from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO, STATISTICS
-from beam_tfrecord.datasets.published import PUBLISHED, REJECTS_FILE, WARNINGS_FILE, read_object
+from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
+from beam_tfrecord.datasets.metadata.shape import check_shape
+from beam_tfrecord.datasets.published import PUBLISHED, REJECTS_FILE, WARNINGS_FILE
 from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
 from beam_tfrecord.errors import ConfigError, DatasetError, nearest
 from beam_tfrecord.manifests import missing
 from beam_tfrecord.options.places import check_place
 from beam_tfrecord.options.values import InputSpec, check_split_name
+from beam_tfrecord.report.dataset import read_statistics
 from beam_tfrecord.storage import Storage, has_glob, parent, public_uri, scheme_of
 from beam_tfrecord.tools.resharding.accounts import account_of_folder
 from beam_tfrecord.tools.resharding.ranges import SourceFile
@@ -152,7 +154,8 @@ def _open_source(
         for file in found.files
     )
     account = account_of_folder(storage.list_folder(place), facts) if facts is not None else NO_ACCOUNT
-    return Source(place, files, facts, _statistics(place, facts, storage), dict(sorted(split_of.items())), account)
+    statistics = read_statistics(place, storage) if facts is not None else {}
+    return Source(place, files, facts, statistics, dict(sorted(split_of.items())), account)
 
 
 def _check_name(split: str, place: str) -> None:
@@ -170,7 +173,7 @@ def _check_complete(folder: str, facts: DatasetFacts, storage: Storage) -> None:
             f"{public_uri(folder)} is not complete: it has a {CONVERSION} but no {DATASET_INFO}, which comes last; run "
             "what made it again"
         )
-    _check_counts(folder, facts.conversion)
+    check_shape(facts.conversion, f"{public_uri(folder)}/{CONVERSION}")
     for name, counts in (
         (REJECTS_FILE, facts.conversion["rejected"]["by_code"]),
         (WARNINGS_FILE, facts.conversion["warnings"]),
@@ -183,25 +186,8 @@ def _check_complete(folder: str, facts: DatasetFacts, storage: Storage) -> None:
             )
 
 
-def _check_counts(folder: str, conversion: Mapping[str, Any]) -> None:
-    """Raise DatasetError where a conversion.json lacks what is to be carried over."""
-    rejected = conversion.get("rejected")
-    by_code = rejected.get("by_code") if isinstance(rejected, Mapping) else None
-    whole = {name: conversion.get(name) for name in ("rows", "ignored")}
-    named = {name: conversion.get(name) for name in ("changed", "warnings", "classes", "options")}
-    missing = [name for name, value in whole.items() if not isinstance(value, int)]
-    missing += [name for name, value in {**named, "rejected": by_code}.items() if not isinstance(value, Mapping)]
-    if missing:
-        raise DatasetError(f"{public_uri(folder)}/{CONVERSION} is damaged: it lacks {missing[0]}")
-
-
 def _lines(uri: str, storage: Storage) -> int:
     if not storage.is_file(uri):
         return 0
     with storage.open(uri) as file:
         return sum(1 for _ in file)
-
-
-def _statistics(folder: str, facts: DatasetFacts | None, storage: Storage) -> Mapping[str, Any]:
-    uri = f"{folder}/{STATISTICS}"
-    return read_object(uri, storage) if facts is not None and storage.is_file(uri) else {}

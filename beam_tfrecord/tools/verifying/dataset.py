@@ -137,9 +137,7 @@ def _further_faults(
     yield from _id_faults(reports, found, facts, notes, storage)
     if found.folder:
         yield from _folder_faults(found.folder, facts, notes, storage)
-        yield from metadata.check_conversion(facts)
-        yield from metadata.check_classes(facts, reports)
-        yield from metadata.check_findings(facts, found.folder, storage)
+        yield from metadata.check_conversion(facts, reports, found.folder, storage)
         yield from metadata.check_tfds(facts, found.folder, storage)
         yield from metadata.check_label_files(facts, found.folder, storage)
 

@@ -22,18 +22,23 @@ def shard_names(facts: DatasetFacts) -> list[str]:
 def own_names(facts: DatasetFacts) -> set[str]:
     """Names of all files that belong to a dataset."""
     shards = shard_names(facts)
-    metadata = {str(name) for name in facts.conversion.get("files") or ()}
     return {
         *shards,
         *(name + INDEX_SUFFIX for name in shards),
         *(array_record_name(name) for name in shards if parse_shard_name(name) is not None),
-        *metadata,
+        *stated_metadata(facts),
         CONVERSION,
         DATASET_INFO,
         REJECTS_FILE,
         WARNINGS_FILE,
         REPORT,
     }
+
+
+def stated_metadata(facts: DatasetFacts) -> list[str]:
+    """Names of the metadata files that a dataset was made with; none where a damaged conversion.json tells of none."""
+    files = facts.conversion.get("files")
+    return [str(name) for name in files] if isinstance(files, list) else []
 
 
 def stated_twins(facts: DatasetFacts) -> set[str]:
@@ -50,7 +55,7 @@ def check_files(names: Iterable[str], facts: DatasetFacts) -> Iterator[Fault]:
     Missing shards are not told here: whoever opens them does.
     """
     present = set(names)
-    stated = {str(name) for name in facts.conversion.get("files") or ()} | {DATASET_INFO} | stated_twins(facts)
+    stated = {*stated_metadata(facts), DATASET_INFO, *stated_twins(facts)}
     for name in sorted(stated - present):
         last = ", which comes last: the publication did not end" if name == DATASET_INFO else ""
         yield Fault(name, None, None, "missing_file", f"the file is not there{last}")

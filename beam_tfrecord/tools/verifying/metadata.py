@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
 from beam_tfrecord.datasets.metadata.labels import label_line
+from beam_tfrecord.datasets.metadata.shape import shape_troubles
 from beam_tfrecord.datasets.metadata.text import utf8
 from beam_tfrecord.datasets.published import PUBLISHED, REJECTS_FILE, WARNINGS_FILE
 from beam_tfrecord.datasets.tfds_info import TfdsInfo, read_json, read_tfds_info
@@ -29,18 +29,20 @@ def _fault(file: str, cause: str, code: str = "wrong_metadata") -> Fault:
     return Fault(file, None, None, code, cause)
 
 
-def check_conversion(facts: DatasetFacts) -> Iterator[Fault]:
-    """Whether the numbers in conversion.json add up."""
+def check_conversion(
+    facts: DatasetFacts, reports: Sequence[ShardReport], folder: str, storage: Storage
+) -> Iterator[Fault]:
+    """Whether conversion.json is whole, its numbers add up, and labels and lines of findings are as many as it says."""
+    damaged = [_fault(CONVERSION, f"it is damaged: {trouble}") for trouble in shape_troubles(facts.conversion)]
+    yield from damaged
+    if not damaged:
+        yield from _check_sums(facts)
+        yield from _check_classes(facts, reports)
+        yield from _check_findings(facts, folder, storage)
+
+
+def _check_sums(facts: DatasetFacts) -> Iterator[Fault]:
     conversion = facts.conversion
-    try:
-        yield from _check_sums(facts, conversion)
-    except KeyError as error:
-        yield _fault(CONVERSION, f"it is damaged: it lacks {error}")
-    except (TypeError, ValueError, AttributeError) as error:
-        yield _fault(CONVERSION, f"it is damaged: {error}")
-
-
-def _check_sums(facts: DatasetFacts, conversion: Mapping[str, Any]) -> Iterator[Fault]:
     if conversion["status"] != PUBLISHED:
         yield _fault(CONVERSION, f"its status is {conversion['status']!r}, not {PUBLISHED!r}")
     total = 0
@@ -77,12 +79,8 @@ def _check_shard_names(facts: DatasetFacts, split: str) -> Iterator[Fault]:
             )
 
 
-def check_classes(facts: DatasetFacts, reports: Sequence[ShardReport]) -> Iterator[Fault]:
+def _check_classes(facts: DatasetFacts, reports: Sequence[ShardReport]) -> Iterator[Fault]:
     """Whether labels are used as often as stated, in splits of which every record was seen."""
-    classes = facts.conversion.get("classes")
-    if not isinstance(classes, Mapping):
-        yield _fault(CONVERSION, "it is damaged: it lacks classes")
-        return
     for split in sorted(facts.splits):
         own = [report for report in reports if report.split == split]
         if not all(report.is_whole for report in own):
@@ -92,7 +90,7 @@ def check_classes(facts: DatasetFacts, reports: Sequence[ShardReport]) -> Iterat
             for number, count in report.labels.items():
                 if number in facts.label_names:
                     found[facts.label_names[number]] += count
-        stated = {str(name): count for name, count in dict(classes.get(split) or {}).items() if count}
+        stated = {name: count for name, count in facts.conversion["classes"].get(split, {}).items() if count}
         for name in sorted(found.keys() | stated.keys()):
             if found[name] != stated.get(name, 0):
                 yield _fault(
@@ -102,12 +100,10 @@ def check_classes(facts: DatasetFacts, reports: Sequence[ShardReport]) -> Iterat
                 )
 
 
-def check_findings(facts: DatasetFacts, folder: str, storage: Storage) -> Iterator[Fault]:
+def _check_findings(facts: DatasetFacts, folder: str, storage: Storage) -> Iterator[Fault]:
     """Whether rejects.jsonl and warnings.jsonl have as many lines as conversion.json states."""
-    rejected, warnings = facts.conversion.get("rejected"), facts.conversion.get("warnings")
-    if not isinstance(rejected, Mapping) or not isinstance(warnings, Mapping):
-        return
-    for name, stated in ((REJECTS_FILE, rejected.get("total")), (WARNINGS_FILE, sum(warnings.values()))):
+    rejected, warnings = facts.conversion["rejected"]["total"], sum(facts.conversion["warnings"].values())
+    for name, stated in ((REJECTS_FILE, rejected), (WARNINGS_FILE, warnings)):
         uri = f"{folder}/{name}"
         if not storage.is_file(uri):
             if stated:
