@@ -71,11 +71,14 @@ def publish_dataset(
     with one_publication(config.output.output, storage):
         if not is_published(shards, config.output.output, storage):  # else this step ran before, to its end
             _publish(gathered, shards, plan, job, storage)
-        return read_summary(config.output.output, storage)
+        summary = read_summary(config.output.output, storage)
+    if job.lease is not None:  # last of all, and by a step that is run again too: where it is gone, all is done
+        job.lease.end_of_job(storage)
+    return summary
 
 
 def _publish(gathered: Gathered, shards: Sequence[NamedShard], plan: DatasetPlan, job: Job, storage: Storage) -> None:
-    """Decide whether the dataset is published, do so or keep what tells of it, and end the job's lease."""
+    """Decide whether the dataset is published, and do so or keep what tells of it."""
     config = job.config
     output = config.output.output
     rejects = read_findings(gathered.shards, "rejects", output, storage)
@@ -108,8 +111,6 @@ def _publish(gathered: Gathered, shards: Sequence[NamedShard], plan: DatasetPlan
     else:
         job.confirm(storage)
         keep_files(metadata, staging_folder(config.output.output), storage)
-    if job.lease is not None:
-        job.lease.end_of_job(storage)
 
 
 def keep_files(files: Mapping[str, bytes], staging: str, storage: Storage) -> None:

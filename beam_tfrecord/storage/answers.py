@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import NoReturn
+from xml.etree import ElementTree
 
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.storage.faults import (
@@ -85,14 +86,26 @@ def raise_for(refusal: Refusal, place: Place, words: Words, needs: str) -> NoRet
 
 
 @contextmanager
-def network_faults(place: Place) -> Iterator[None]:
-    """What it means that no whole answer came."""
+def network_faults(place: Place | str, permanent: type[Exception] = StorageError) -> Iterator[None]:
+    """What it means that no whole answer came. permanent: is raised where another try would fail in the same way."""
     try:
         yield
     except FetchError as error:
         if error.is_permanent:
-            raise StorageError(f"{place}: {error.reason}") from None
+            raise permanent(f"{place}: {error.reason}") from None
         raise TransientError(error.reason) from None
+
+
+@contextmanager
+def strange_answers(place: Place) -> Iterator[None]:
+    """What it means that an answer is a good one by its status, and does not tell what was asked."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, AttributeError, ElementTree.ParseError) as error:
+        raise StorageError(
+            f"{place}: the server answered what this kind of storage does not ({type(error).__name__}: {error}); is "
+            "its address right, and is no proxy or login page in between?"
+        ) from None
 
 
 def network_reason(error: BaseException) -> str:

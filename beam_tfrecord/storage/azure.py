@@ -13,6 +13,7 @@ import hashlib
 import io
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from xml.etree import ElementTree
 
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.manifests.base import FileInfo
-from beam_tfrecord.storage.answers import Place, Refusal, Words, network_faults
+from beam_tfrecord.storage.answers import Place, Refusal, Words, network_faults, strange_answers
 from beam_tfrecord.storage.beam_plugins import azure_options
 from beam_tfrecord.storage.clients import shared_client
 from beam_tfrecord.storage.faults import MissingFileError, TransientError
@@ -45,6 +46,7 @@ _KEY_HOURS = 24  # that a signature made with an account's key is good for
 _LARGEST_PUT = 1024 * 1024 * 1024  # larger blobs go in blocks; the service takes up to 5,000 MiB at once
 _WHOLE = {"x-ms-blob-type": "BlockBlob"}
 _CHUNK = 1024 * 1024
+_ACCOUNT_OF_HOST = re.compile(r"https?://([a-z0-9]+)\.blob\.")
 _COPY_TURN = 0.5  # seconds between two looks at a copy that goes on
 
 
@@ -75,21 +77,24 @@ class AzureStore(HttpStore):
     def _stat(self, bucket: str, name: str) -> ObjectInfo:
         place = self._place(bucket, name)
         headers = _file(self._ask(place, method="HEAD"), place).headers
-        return ObjectInfo(int(headers["content-length"]), headers["etag"])
+        with strange_answers(place):
+            return ObjectInfo(int(headers["content-length"]), headers["etag"])
 
     def _list(self, bucket: str, prefix: str, delimiter: str, token: str | None, limit: int | None) -> Page:
         asked = {"prefix": prefix, "delimiter": delimiter, "marker": token, "maxresults": limit}
-        found = ElementTree.fromstring(
-            self._ask(self._place(bucket), {"restype": "container", "comp": "list", **asked}).body
-        )
-        root = f"{self.scheme}://{bucket}/"
-        files = [
-            FileInfo(root + _name(blob), int(blob.findtext("Properties/Content-Length") or 0))
-            for blob in found.iterfind("Blobs/Blob")
-            if blob.findtext("Properties/ResourceType") != "directory"  # of an account with a hierarchical namespace
-        ]
-        prefixes = [root + _name(folder) for folder in found.iterfind("Blobs/BlobPrefix")]
-        return Page(files, prefixes, found.findtext("NextMarker") or None)
+        place, root = self._place(bucket), f"{self.scheme}://{bucket}/"
+        answer = self._ask(place, {"restype": "container", "comp": "list", **asked})
+        with strange_answers(place):
+            found = ElementTree.fromstring(answer.body)
+            if found.find("Blobs") is None:
+                raise ValueError(f"an XML document {found.tag!r} without Blobs")
+            files = [
+                FileInfo(root + _name(blob), _whole(blob.findtext("Properties/Content-Length")))
+                for blob in found.iterfind("Blobs/Blob")
+                if blob.findtext("Properties/ResourceType") != "directory"  # where there is a hierarchical namespace
+            ]
+            prefixes = [root + _name(folder) for folder in found.iterfind("Blobs/BlobPrefix")]
+            return Page(files, prefixes, found.findtext("NextMarker") or None)
 
     def _pages(self, uri: str, bucket: str, prefix: str, delimiter: str, limit: int | None = None) -> Iterator[Page]:
         """In one, sorted in memory: names come in the order of UTF-16 (Azurite), or folder by folder where an account
@@ -154,11 +159,11 @@ class AzureStore(HttpStore):
         url = self._way(source[0]).url(self._place(*source), {})
         headers = {"x-ms-copy-source": url}
         answer = self._ask(place, {}, headers, method="PUT", body=io.BytesIO(), good=(201, 202))
-        while (status := answer.headers.get("x-ms-copy-status", "success")) == "pending":
+        while (status := answer.headers.get("x-ms-copy-status", "")) == "pending":
             time.sleep(_COPY_TURN)
             answer = self._ask(place, method="HEAD")
         if status != "success":
-            raise TransientError(f"the copy was {status}")
+            raise TransientError(f"the copy is {status or 'in a state that is not told'}")
 
     def _delete_one(self, place: Place) -> None:
         self._ask(place, headers={"x-ms-delete-snapshots": "include"}, method="DELETE", good=(202,))
@@ -180,8 +185,8 @@ class AzureStore(HttpStore):
         except TransientError as error:
             if way.is_anonymous and way.endpoint.startswith("https"):  # no emulator
                 raise StorageError(
-                    f"{place}: there are no Azure credentials for this account, and without them it cannot be used "
-                    f"({error.reason}); {LOGIN_HINT}"
+                    f"{place}: there are no Azure credentials for this account{way.passed_over}, and without them it "
+                    f"cannot be used ({error.reason}); {LOGIN_HINT}"
                 ) from None
             raise
         except AzureError as error:
@@ -194,8 +199,10 @@ class AzureStore(HttpStore):
         return answer
 
     def _needs(self, refusal: Refusal, place: Place) -> str:
-        if self._way(place.bucket).is_anonymous:
-            return f"the container is not public, and there are no Azure credentials for its account; {LOGIN_HINT}"
+        way = self._way(place.bucket)
+        if way.is_anonymous:
+            told = f"there are no Azure credentials for its account{way.passed_over}"
+            return f"the container is not public, and {told}; {LOGIN_HINT}"
         if refusal.status == 401 or refusal.code in ("AuthenticationFailed", "InvalidAuthenticationInfo"):
             return f"the Azure credentials are not accepted ({refusal.code}); {LOGIN_HINT}"
         return (
@@ -228,7 +235,7 @@ class Way:
     """The way to an account: where its blobs are served, and what gives access.
 
     endpoint: with the account, as far as it is named there. sas: the query that signs a URL, without ``?``. key: of the
-    account. token: gives one that is good now.
+    account. token: gives one that is good now. passed_over: credentials of another account, in words.
     """
 
     account: str
@@ -236,6 +243,7 @@ class Way:
     sas: str = ""
     key: str = ""
     token: Callable[[], str] | None = None
+    passed_over: str = ""
     fetcher: Fetcher = field(default_factory=Fetcher)
     _signed: tuple[float, str] = (0.0, "")
 
@@ -263,13 +271,12 @@ class Way:
         now = time.time()
         if now > self._signed[0]:
             good_for = timedelta(hours=_KEY_HOURS)
-            signature = generate_account_sas(
-                self.account,
-                self.key,
-                resource_types=ResourceTypes(container=True, object=True),
-                permission=AccountSasPermissions(read=True, write=True, delete=True, list=True, add=True, create=True),
-                expiry=datetime.now(timezone.utc) + good_for,
-            )
+            allowed = AccountSasPermissions(read=True, write=True, delete=True, list=True, add=True, create=True)
+            kinds, expiry = ResourceTypes(container=True, object=True), datetime.now(timezone.utc) + good_for
+            try:
+                signature = generate_account_sas(self.account, self.key, kinds, allowed, expiry=expiry)
+            except ValueError as error:
+                raise AzureError(f"the key of the account is damaged: {error}") from None
             self._signed = (now + good_for.total_seconds() / 2, signature)
         return self._signed[1]
 
@@ -277,22 +284,30 @@ class Way:
 def find_way(account: str, settings: Mapping[str, str], environment: Mapping[str, str]) -> Way:
     """The way to an account: what Beam's options say, else the variables of Azure's command line, else azure-identity.
 
-    A connection string, a key or a SAS of another account is not used.
+    A connection string, a key or a SAS of another account is not used. Raises StorageError for a connection string that
+    is none.
     """
     string = settings.get("connection_string") or environment.get("AZURE_STORAGE_CONNECTION_STRING", "")
     told = dict(part.split("=", 1) for part in string.split(";") if "=" in part)
-    if told.get("AccountName", account) != account:
-        told = {}
+    if string and not told:
+        raise StorageError(f"az://{account}: the Azure connection string has no NAME=VALUE in it; {LOGIN_HINT}")
+    of_host = _ACCOUNT_OF_HOST.match(told.get("BlobEndpoint", ""))
+    of_string = told.get("AccountName") or (of_host[1] if of_host else account)
+    variables = [environment.get(name, "") for name in ("AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN")]
+    of_variables = environment.get("AZURE_STORAGE_ACCOUNT", account) if any(variables) else account
+    others = " and ".join(sorted({of_string, of_variables} - {account}))
+    passed_over = f" (those that are given are of {others})" if others else ""
+    told = told if of_string == account else {}
+    own_key, own_sas = variables if of_variables == account else ("", "")
     host = f"{account}.blob.{told.get('EndpointSuffix', 'core.windows.net')}"
     endpoint = settings.get("endpoint") or told.get("BlobEndpoint")
     endpoint = (endpoint or f"{told.get('DefaultEndpointsProtocol', 'https')}://{host}").rstrip("/")
-    is_named = environment.get("AZURE_STORAGE_ACCOUNT", account) == account
-    key = told.get("AccountKey") or (environment.get("AZURE_STORAGE_KEY", "") if is_named else "")
-    sas = told.get("SharedAccessSignature") or (environment.get("AZURE_STORAGE_SAS_TOKEN", "") if is_named else "")
+    key, sas = told.get("AccountKey") or own_key, told.get("SharedAccessSignature") or own_sas
     if key or sas:
         return Way(account, endpoint, "" if key else sas.lstrip("?"), key)
+    anonymous = Way(account, endpoint, passed_over=passed_over)
     if not endpoint.startswith("https"):  # tokens are not sent in the clear
-        return Way(account, endpoint)
+        return anonymous
     told_by = logging.getLogger("azure.identity")  # which warns at length of what is told in one line here
     level = told_by.level
     told_by.setLevel(logging.ERROR)
@@ -301,7 +316,7 @@ def find_way(account: str, settings: Mapping[str, str], environment: Mapping[str
     try:
         token()
     except AzureError:
-        return Way(account, endpoint)
+        return anonymous
     finally:
         told_by.setLevel(level)
     return Way(account, endpoint, token=token)
@@ -321,5 +336,10 @@ def _md5(checksum: Any) -> str:
 def _name(element: ElementTree.Element) -> str:
     """A name of a listing; one that XML cannot hold comes quoted."""
     found = element.find("Name")
-    name = (found.text or "") if found is not None else ""
-    return unquote(name) if found is not None and found.get("Encoded") == "true" else name
+    if found is None or not found.text:
+        raise ValueError(f"a {element.tag} without a name")
+    return unquote(found.text) if found.get("Encoded") == "true" else found.text
+
+
+def _whole(text: str | None) -> int | None:
+    return None if text is None else int(text)

@@ -22,7 +22,7 @@ from urllib.parse import quote, urlencode
 import google_crc32c
 
 from beam_tfrecord.manifests.base import FileInfo
-from beam_tfrecord.storage.answers import Place, Refusal, Words, network_faults
+from beam_tfrecord.storage.answers import Place, Refusal, Words, network_faults, strange_answers
 from beam_tfrecord.storage.clients import shared_client
 from beam_tfrecord.storage.faults import TransientError, UnreadableFileError
 from beam_tfrecord.storage.fetch import Answer, Limit
@@ -61,16 +61,24 @@ class GcsStore(HttpStore):
         return answer.body
 
     def _stat(self, bucket: str, name: str) -> ObjectInfo:
-        found = json.loads(self._ask(self._place(bucket, name), query={"fields": "size,generation"}).body)
-        return ObjectInfo(int(found["size"]), str(found["generation"]))
+        place = self._place(bucket, name)
+        answer = self._ask(place, query={"fields": "size,generation"})
+        with strange_answers(place):
+            found = json.loads(answer.body)
+            return ObjectInfo(int(found["size"]), str(found["generation"]))
 
     def _list(self, bucket: str, prefix: str, delimiter: str, token: str | None, limit: int | None) -> Page:
         query = {"prefix": prefix, "delimiter": delimiter, "pageToken": token, "maxResults": limit}
-        found = json.loads(self._ask(self._place(bucket), query={**query, "fields": _LIST_FIELDS}).body)
-        root = f"gs://{bucket}/"
-        files = [FileInfo(root + item["name"], int(item.get("size", 0))) for item in found.get("items", ())]
-        prefixes = sorted(root + folder for folder in found.get("prefixes", ()))
-        return Page(files, prefixes, found.get("nextPageToken") or None)
+        place, root = self._place(bucket), f"gs://{bucket}/"
+        answer = self._ask(place, query={**query, "fields": _LIST_FIELDS})
+        with strange_answers(place):
+            found = json.loads(answer.body)
+            files = [
+                FileInfo(root + item["name"], int(item["size"]) if "size" in item else None)
+                for item in found.get("items", ())
+            ]
+            prefixes = sorted(root + folder for folder in found.get("prefixes", ()))
+            return Page(files, prefixes, found.get("nextPageToken") or None)
 
     def _put_if(self, bucket: str, name: str, data: bytes, version: str | None) -> None:
         self._put(bucket, name, io.BytesIO(data), len(data), version or "0")
@@ -83,10 +91,11 @@ class GcsStore(HttpStore):
         while True:
             query = {"rewriteToken": token}
             answer = self._ask(self._place(*source), query=query, method="POST", more=there, body=io.BytesIO())
-            found = json.loads(answer.body)
-            token = found.get("rewriteToken")
-            if not token or found.get("done"):
-                return
+            with strange_answers(self._place(*source)):
+                found = json.loads(answer.body)
+                if found["done"]:
+                    return
+                token = found["rewriteToken"]
 
     def _delete_one(self, place: Place) -> None:
         self._ask(place, method="DELETE", good=(200, 204))

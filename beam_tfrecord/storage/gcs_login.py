@@ -40,6 +40,7 @@ def find_credentials() -> Credentials | None:
     are credentials that cannot be used, such as a damaged key file.
     """
     import google.auth
+    from google.auth._cloud_sdk import get_application_default_credentials_path
     from google.auth.transport.requests import Request
 
     request = Request() if _is_google_machine() else _probing_request(Request())
@@ -50,8 +51,9 @@ def find_credentials() -> Credentials | None:
     except NoMetadataServerError:
         return None
     except DefaultCredentialsError:
-        if os.environ.get("GOOGLE_APPLICATION_CREDENTIALS"):
-            raise
+        of_gcloud: str = get_application_default_credentials_path()  # type: ignore[no-untyped-call]
+        if os.environ.get("GOOGLE_APPLICATION_CREDENTIALS") or os.path.isfile(of_gcloud):
+            raise  # they are there, and damaged
         return None
     finally:
         told.removeFilter(_nothing)

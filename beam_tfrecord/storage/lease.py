@@ -93,9 +93,9 @@ class LeaseKey:
 
     def end_of_job(self, storage: Storage) -> None:
         """Give back the lease of a job that nobody waits for. Nothing happens while its launcher holds it."""
-        found = _read(self.uri, storage)
-        if found is not None and found[0] is not None and found[0].id == self.id and found[0].is_left:
-            storage.delete_if(self.uri, found[1])
+        holder, version = _read(self.uri, storage)
+        if holder is not None and holder.id == self.id and holder.is_left:
+            storage.delete_if(self.uri, version)
 
 
 def owner_of(lease: LeaseKey | None) -> str:
@@ -144,10 +144,10 @@ class Lease:
         if self._is_left:
             return
         with contextlib.suppress(OSError, StorageError):  # whoever comes next sees that this process is gone
-            found = _read(self.key.uri, self.storage)
-            if found is None or (found[0] is not None and found[0].id == self.key.id):
-                if found is not None:
-                    self.storage.delete_if(self.key.uri, found[1])
+            holder, version = _read(self.key.uri, self.storage)
+            if not version or (holder is not None and holder.id == self.key.id):
+                if version:
+                    self.storage.delete_if(self.key.uri, version)
                 for folder in self.folders:
                     self.storage.remove_empty_folder(folder)
 
@@ -251,13 +251,10 @@ def check_free(place: str, storage: Storage, *, is_file: bool = False) -> None:
     Somebody is not :func:`take_for_job` of this process: a later call takes the lease from it.
     """
     uri = lease_uri(place, is_file=is_file)
-    found = _read(uri, storage)
-    holder = found[0] if found is not None else None
-    if holder is None or holder.is_dead(time.time()):
-        return
-    if uri in _prepared and _prepared[uri].key.id == holder.id:
-        return
-    raise LeaseTakenError(_taken(place, uri, holder))
+    holder, _ = _read(uri, storage)
+    is_own = holder is not None and uri in _prepared and _prepared[uri].key.id == holder.id
+    if holder is not None and not is_own and not holder.is_dead(time.time()):
+        raise LeaseTakenError(_taken(place, uri, holder))
 
 
 def take(place: str, storage: Storage, command: str, *, is_file: bool = False, is_left: bool = False) -> Lease:
@@ -268,9 +265,8 @@ def take(place: str, storage: Storage, command: str, *, is_file: bool = False, i
     uri = lease_uri(place, is_file=is_file)
     folders = () if scheme_of(uri) else _missing_folders(parent(uri), storage)
     for _ in range(_ATTEMPTS):
-        found = _read(uri, storage)
-        holder, version = found if found is not None else (None, None)
-        if found is not None and holder is None:
+        holder, version = _read(uri, storage)
+        if version and holder is None:
             raise StorageError(
                 f"{public_uri(place)}: {public_uri(uri)} is no lease that this version can read; when no run writes "
                 "there, delete it"
@@ -278,13 +274,13 @@ def take(place: str, storage: Storage, command: str, *, is_file: bool = False, i
         if holder is not None and not holder.is_dead(time.time()):
             raise LeaseTakenError(_taken(place, uri, holder))
         own = _new_holder(command, is_left=is_left)
-        if not storage.write_if(uri, _to_json(own), version):
+        if not storage.write_if(uri, _to_json(own), version or None):
             continue  # somebody was faster; look who
         if storage.keeps_conditions(uri, _to_json(replace(own, renewed=own.renewed + 0.001))):
             return Lease(LeaseKey(uri, own.id), storage, folders)
         time.sleep(SETTLE)
-        found = _read(uri, storage)
-        if found is not None and found[0] is not None and found[0].id == own.id:
+        holder, _ = _read(uri, storage)
+        if holder is not None and holder.id == own.id:
             return Lease(LeaseKey(uri, own.id), storage, folders)
     raise LeaseTakenError(f"{public_uri(place)}: several runs want to write there: start one of them, and wait for it")
 
@@ -314,24 +310,24 @@ def _taken(place: str, uri: str, holder: Holder) -> str:
 def _update(key: LeaseKey, storage: Storage, **changes: Any) -> None:
     """Renew a lease, with further changes. Raises LeaseLostError."""
     for _ in range(_ATTEMPTS):
-        found = _read(key.uri, storage)
-        if found is None or found[0] is None or found[0].id != key.id:
-            whose = f"is held by {found[0]}" if found is not None and found[0] is not None else "is gone"
+        holder, version = _read(key.uri, storage)
+        if holder is None or holder.id != key.id:
+            whose = "is gone" if holder is None else f"is held by {holder}"
             raise LeaseLostError(
                 f"{_place(key.uri)}: the lease of this run {whose}; another run may write there, so this one stops and "
                 "publishes nothing"
             )
-        if storage.write_if(key.uri, _to_json(replace(found[0], renewed=time.time(), **changes)), found[1]):
+        if storage.write_if(key.uri, _to_json(replace(holder, renewed=time.time(), **changes)), version):
             return
     raise LeaseLostError(f"{_place(key.uri)}: others write to the lease of this run; it stops and publishes nothing")
 
 
-def _read(uri: str, storage: Storage) -> tuple[Holder | None, str] | None:
-    """(holder, version) of a lease; None when there is none; no holder when it cannot be read."""
+def _read(uri: str, storage: Storage) -> tuple[Holder | None, str]:
+    """(holder, version) of a lease; no version when there is none, no holder when it cannot be read."""
     try:
         data, version = storage.read_versioned(uri)
     except FileNotFoundError:
-        return None
+        return None, ""
     try:
         values = json.loads(data)
         names = {field.name: values[field.name] for field in dataclasses.fields(Holder)}

@@ -10,14 +10,14 @@ import os
 import shutil
 import stat
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, cast
 
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.manifests.base import FileInfo
 from beam_tfrecord.storage.faults import MissingFileError, UnreadableFileError, local_fault
-from beam_tfrecord.storage.stores import Store, too_large
+from beam_tfrecord.storage.stores import Result, Store, too_large
 from beam_tfrecord.storage.uris import Glob
 
 _READ_BUFFER = 256 * 1024
@@ -49,48 +49,30 @@ class LocalStore(Store):
         except (MissingFileError, UnreadableFileError):
             raise
         except (OSError, ValueError):
-            pass
+            return self._asked(uri, lambda path: _read_once(path, max_bytes))
 
-        def attempt() -> bytes:
+    def _asked(self, uri: str, ask: Callable[[str], Result]) -> Result:
+        path = path_of(uri)
+
+        def attempt() -> Result:
             with _faults(path):
-                return _read_once(path, max_bytes)
+                return ask(path)
 
         return self.reading(uri, attempt)
 
     def read_range(self, uri: str, start: int, length: int) -> bytes:
-        path = path_of(uri)
+        def part(path: str) -> bytes:
+            with os.fdopen(_open_regular(path), "rb", buffering=0) as file:
+                os.lseek(file.fileno(), start, os.SEEK_SET)
+                return _read_fully(file.fileno(), length)
 
-        def attempt() -> bytes:
-            with _faults(path):
-                fd = _open_regular(path)
-                try:
-                    os.lseek(fd, start, os.SEEK_SET)
-                    return _read_fully(fd, length)
-                finally:
-                    os.close(fd)
-
-        return self.reading(uri, attempt)
+        return self._asked(uri, part)
 
     def open(self, uri: str) -> BinaryIO:
-        path = path_of(uri)
-
-        def attempt() -> BinaryIO:
-            with _faults(path):
-                return os.fdopen(_open_regular(path), "rb", buffering=_READ_BUFFER)
-
-        return self.reading(uri, attempt)
+        return self._asked(uri, lambda path: os.fdopen(_open_regular(path), "rb", buffering=_READ_BUFFER))
 
     def size(self, uri: str) -> int:
-        path = path_of(uri)
-
-        def attempt() -> int:
-            with _faults(path):
-                status = os.stat(path)
-                if not stat.S_ISREG(status.st_mode):
-                    raise _irregular(path, status.st_mode)
-                return status.st_size
-
-        return self.reading(uri, attempt)
+        return self._asked(uri, lambda path: _regular(path, os.stat(path)).st_size)
 
     def is_file(self, uri: str) -> bool:
         return os.path.isfile(path_of(uri))
@@ -123,16 +105,8 @@ class LocalStore(Store):
     def write_bytes(self, uri: str, data: bytes) -> None:
         path = path_of(uri)
         _make_parents(path)
-        temporary = _temporary_beside(path)
-        try:
-            with _faults_of_place(path):
-                with open(temporary, "xb") as stream:
-                    stream.write(data)
-                os.replace(temporary, path)
-        except StorageError:
-            if os.path.lexists(temporary):
-                os.unlink(temporary)
-            raise
+        with _faults_of_place(path), _written_beside(path, data) as temporary:
+            os.replace(temporary, path)
 
     def read_versioned(self, uri: str) -> tuple[bytes, str]:
         path = path_of(uri)
@@ -149,21 +123,13 @@ class LocalStore(Store):
 
     def _write_if(self, path: str, data: bytes, version: str | None) -> bool:
         _make_parents(path)
-        temporary = _temporary_beside(path)
-        try:
-            with _faults_of_place(path, missing_is_told=False):
-                with open(temporary, "xb") as stream:
-                    stream.write(data)
-                if version is None:
-                    return _linked(temporary, path)
-                with _locked(path) as found:
-                    if found != version:
-                        return False
+        with _faults_of_place(path, missing_is_told=False), _written_beside(path, data) as temporary:
+            if version is None:
+                return _linked(temporary, path)
+            with _locked(path) as found:
+                if found == version:
                     os.replace(temporary, path)
-                    return True
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
+                return found == version
 
     def keeps_conditions(self, uri: str, data: bytes) -> bool:
         return True
@@ -191,30 +157,24 @@ class LocalStore(Store):
                 if error.errno != errno.EXDEV:
                     raise
                 # The two lie on different disks: copy beside the target first, so that it still appears at once.
-                beside = f"{target}.{os.getpid()}.tmp"
-                shutil.copyfile(source, beside)
-                os.replace(beside, target)
+                with _beside(target) as temporary:
+                    shutil.copyfile(source, temporary)
+                    os.replace(temporary, target)
                 os.unlink(source)
 
     def delete(self, uris: Sequence[str]) -> None:
         for uri in uris:
             path = path_of(uri)
-            with _faults_of_place(path):
-                try:
-                    os.unlink(path)
-                except FileNotFoundError:
-                    continue
+            with _faults_of_place(path), suppress(FileNotFoundError):
+                os.unlink(path)
 
     def delete_tree(self, uri: str) -> None:
         path = path_of(uri).rstrip("/") or "/"
-        with _faults_of_place(path):
-            try:
-                if os.path.islink(path):
-                    os.unlink(path)
-                else:
-                    shutil.rmtree(path)
-            except FileNotFoundError:
-                return
+        with _faults_of_place(path), suppress(FileNotFoundError):
+            if os.path.islink(path):
+                os.unlink(path)
+            else:
+                shutil.rmtree(path)
 
     def make_folder(self, uri: str) -> None:
         path = path_of(uri)
@@ -232,12 +192,27 @@ class _Writer(io.FileIO):
             raise _place_fault(error, str(self.name)) from None
 
 
-def _temporary_beside(path: str) -> str:
+@contextmanager
+def _beside(path: str) -> Iterator[str]:
     """A name beside a file, unique to this process and thread: the same file may be written twice at a time when an
-    engine repeats a step."""
+    engine repeats a step. Nothing is left of it."""
     folder, name = os.path.split(path)
     mark = f"{os.getpid()}-{threading.get_ident()}-{next(_temporary_number)}"
-    return os.path.join(folder, f".{name[:80]}.{mark}.tmp")
+    temporary = os.path.join(folder, f".{name[:80]}.{mark}.tmp")
+    try:
+        yield temporary
+    finally:
+        with suppress(OSError):  # it was moved, or was never there; else what was wrong with it is told
+            os.unlink(temporary)
+
+
+@contextmanager
+def _written_beside(path: str, data: bytes) -> Iterator[str]:
+    """The same of a file that is complete."""
+    with _beside(path) as temporary:
+        with open(temporary, "xb") as stream:
+            stream.write(data)
+        yield temporary
 
 
 def _version(status: os.stat_result) -> str:
@@ -294,10 +269,7 @@ def _locked(path: str) -> Iterator[str]:
 def _read_once(path: str, max_bytes: int | None) -> bytes:
     fd = os.open(path, _OPEN_FLAGS)
     try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            raise _irregular(path, status.st_mode)
-        size = status.st_size
+        size = _regular(path, os.fstat(fd)).st_size
         if max_bytes is not None and size > max_bytes:
             raise UnreadableFileError(too_large(path, size, max_bytes))
         data = os.read(fd, size)
@@ -311,10 +283,11 @@ def _read_once(path: str, max_bytes: int | None) -> bytes:
 
 def _open_regular(path: str) -> int:
     fd = os.open(path, _OPEN_FLAGS)
-    mode = os.fstat(fd).st_mode
-    if not stat.S_ISREG(mode):
+    try:
+        _regular(path, os.fstat(fd))
+    except BaseException:
         os.close(fd)
-        raise _irregular(path, mode)
+        raise
     return fd
 
 
@@ -327,8 +300,12 @@ def _read_fully(fd: int, length: int) -> bytes:
     return b"".join(parts)
 
 
-def _irregular(path: str, mode: int) -> MissingFileError:
-    return MissingFileError(f"{path} " + ("is a folder, not a file" if stat.S_ISDIR(mode) else "is not a regular file"))
+def _regular(path: str, status: os.stat_result) -> os.stat_result:
+    """The status of a regular file. Raises MissingFileError for anything else."""
+    if stat.S_ISREG(status.st_mode):
+        return status
+    kind = "is a folder, not a file" if stat.S_ISDIR(status.st_mode) else "is not a regular file"
+    raise MissingFileError(f"{path} {kind}")
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import BinaryIO, NamedTuple, NoReturn
 
 from beam_tfrecord.errors import StorageError
@@ -229,14 +230,11 @@ class ObjectStore(Store):
     def _pages(self, uri: str, bucket: str, prefix: str, delimiter: str, limit: int | None = None) -> Iterator[Page]:
         token: str | None = None
         while True:
-            page = self._page(uri, bucket, prefix, delimiter, token, limit)
+            page = self.reading(uri, partial(self._list, bucket, prefix, delimiter, token, limit))
             yield page
             token = page.next_token
             if token is None:
                 return
-
-    def _page(self, uri: str, bucket: str, prefix: str, delimiter: str, token: str | None, limit: int | None) -> Page:
-        return self.reading(uri, lambda: self._list(bucket, prefix, delimiter, token, limit))
 
     def _object(self, uri: str) -> tuple[str, str]:
         bucket, name = _bucket_and_name(uri)

@@ -99,7 +99,7 @@ class S3Store(HttpStore):
     def _checked(self, answer: Answer, place: Place, max_bytes: int | None) -> bytes:
         for kind, checksum in _CHECKSUMS.items():
             stated = answer.headers.get(f"x-amz-checksum-{kind}", "-").partition(",")[0]
-            if "-" not in stated and base64.b64decode(stated) != checksum(answer.body):  # with a "-": of its parts
+            if "-" not in stated and stated != base64.b64encode(checksum(answer.body)).decode():  # with "-": of parts
                 raise TransientError("the bytes that came do not fit their checksum")
         return answer.body
 
@@ -119,7 +119,7 @@ class S3Store(HttpStore):
         with self._faults(self._place(bucket)):
             answer = self._client.list_objects_v2(**arguments)
         root = f"s3://{bucket}/"
-        files = [FileInfo(root + item["Key"], int(item["Size"])) for item in answer.get("Contents", ())]
+        files = [FileInfo(root + item["Key"], item.get("Size")) for item in answer.get("Contents", ())]
         prefixes = [root + item["Prefix"] for item in answer.get("CommonPrefixes", ())]
         return Page(files, prefixes, answer.get("NextContinuationToken"))
 

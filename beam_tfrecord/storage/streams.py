@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import BinaryIO, cast
 
 from beam_tfrecord.errors import StorageError
+from beam_tfrecord.storage.faults import UnreadableFileError
 
 MEMORY_LIMIT = 16 * 1024 * 1024
 FIRST_WINDOW = 128 * 1024
@@ -38,9 +39,6 @@ class RangeReader(io.RawIOBase):
     def seekable(self) -> bool:
         return True
 
-    def tell(self) -> int:
-        return self._position
-
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
         if base + offset < 0:
@@ -67,16 +65,26 @@ class RangeReader(io.RawIOBase):
         if rest <= 0:
             return b""
         self._window = b""
-        data = self._fetch(self._position, rest)
-        self._position += len(data)
+        data = self._fetched(rest)
+        self._position += rest
         return data
 
     def _load(self, wanted: int) -> None:
         goes_on = self._position == self._window_start + len(self._window)
         self._window_length = min(self._window_length * 2, LARGEST_WINDOW) if goes_on and self._window else FIRST_WINDOW
         length = min(max(self._window_length, wanted), self._size - self._position)
-        self._window = self._fetch(self._position, length)
+        self._window = self._fetched(length)
         self._window_start = self._position
+
+    def _fetched(self, length: int) -> bytes:
+        """Bytes from where it stands, within the size. Fewer would look like the end of the file."""
+        data = self._fetch(self._position, length)
+        if len(data) != length:
+            raise UnreadableFileError(
+                f"{len(data):,} bytes came of {length:,} from byte {self._position:,} on, of a file of {self._size:,}; "
+                "was it changed while it was being read?"
+            )
+        return data
 
 
 def buffered_ranges(size: int, fetch: Callable[[int, int], bytes]) -> BinaryIO:

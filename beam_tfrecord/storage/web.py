@@ -7,8 +7,8 @@ what is quoted already stays as it is.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from typing import BinaryIO, cast
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO, cast
 from urllib.parse import urljoin
 
 from urllib3.exceptions import LocationParseError
@@ -16,10 +16,16 @@ from urllib3.util import parse_url
 
 from beam_tfrecord.errors import StorageError
 from beam_tfrecord.manifests.base import FileInfo
-from beam_tfrecord.storage.answers import MISSING_STATUS, REFUSED_STATUS, TRANSIENT_STATUS, transient_status
+from beam_tfrecord.storage.answers import (
+    MISSING_STATUS,
+    REFUSED_STATUS,
+    TRANSIENT_STATUS,
+    network_faults,
+    transient_status,
+)
 from beam_tfrecord.storage.clients import shared_client
-from beam_tfrecord.storage.faults import MissingFileError, TransientError, UnreadableFileError
-from beam_tfrecord.storage.fetch import Answer, Fetcher, FetchError, Limit
+from beam_tfrecord.storage.faults import MissingFileError, UnreadableFileError
+from beam_tfrecord.storage.fetch import Answer, Fetcher, Limit
 from beam_tfrecord.storage.stores import Store
 from beam_tfrecord.storage.uris import public_uri, scheme_of
 
@@ -89,36 +95,21 @@ class WebStore(Store):
     def is_folder(self, uri: str) -> bool:
         return False
 
-    def walk(self, uri: str) -> Iterator[FileInfo]:
+    def list_folder(self, uri: str) -> Any:
         raise StorageError(f"{public_uri(uri)}: a web server cannot list its files; give a manifest that names them")
+
+    walk = list_folder
 
     def match(self, pattern: str) -> Iterator[FileInfo]:
         if self.is_file(pattern):
             yield FileInfo(pattern, self.size(pattern))
 
-    def list_folder(self, uri: str) -> list[str]:
-        raise StorageError(f"{public_uri(uri)}: a web server cannot list its files; give a manifest that names them")
+    def _read_only(self, uri: Any, *_: Any) -> Any:
+        shown = public_uri(uri if isinstance(uri, str) else uri[0])
+        raise StorageError(f"{shown}: nothing can be written to the web; give a folder, gs:// or s3://")
 
-    def open_write(self, uri: str) -> BinaryIO:
-        raise _read_only(uri)
-
-    def write_bytes(self, uri: str, data: bytes) -> None:
-        raise _read_only(uri)
-
-    def write_if(self, uri: str, data: bytes, version: str | None) -> bool:
-        raise _read_only(uri)
-
-    def rename(self, old: str, new: str) -> None:
-        raise _read_only(new)
-
-    def delete(self, uris: Sequence[str]) -> None:
-        raise _read_only(uris[0])
-
-    def delete_tree(self, uri: str) -> None:
-        raise _read_only(uri)
-
-    def make_folder(self, uri: str) -> None:
-        raise _read_only(uri)
+    _refused: Any = _read_only
+    open_write = write_bytes = write_if = rename = delete = delete_tree = make_folder = _refused
 
     def _answer(
         self,
@@ -133,7 +124,7 @@ class WebStore(Store):
         fetcher = shared_client(("web",), lambda: Fetcher(encoding="identity", uses_netrc=True))
         url = _url(uri, uri)
         for _ in range(MAX_REDIRECTS + 1):
-            try:
+            with network_faults(public_uri(uri), UnreadableFileError):
                 answer = fetcher.send(
                     url,
                     _HEADERS,
@@ -143,10 +134,6 @@ class WebStore(Store):
                     seconds=MAX_SECONDS,
                     is_head_enough=is_head_enough,
                 )
-            except FetchError as error:
-                if error.is_permanent:
-                    raise UnreadableFileError(f"{public_uri(uri)}: {error.reason}") from None
-                raise TransientError(error.reason) from None
             target = answer.headers.get("location") if answer.status in _REDIRECTS else None
             if target is None:
                 _check(answer, uri)
@@ -189,7 +176,3 @@ def _check(answer: Answer, uri: str) -> None:
     if status in REFUSED_STATUS:
         raise UnreadableFileError(f"{shown}: the server refuses access (HTTP {status}); has a signed URL expired?")
     raise UnreadableFileError(f"{shown}: the server answered HTTP {status}")
-
-
-def _read_only(uri: str) -> StorageError:
-    return StorageError(f"{public_uri(uri)}: nothing can be written to the web; give a folder, gs:// or s3://")

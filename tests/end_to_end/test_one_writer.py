@@ -16,7 +16,8 @@ from beam_tfrecord.conversion.planning.blocks import BlockItem
 from beam_tfrecord.conversion.writing import shards
 from beam_tfrecord.core.elements import ShardInfo
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.storage.lease import hold, lease_uri
+from beam_tfrecord.storage.lease import LeaseKey, hold, lease_uri
+from beam_tfrecord.transforms import dataset
 from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
 from pipelines.main import main
 from tests.contention import run_trials
@@ -143,6 +144,39 @@ def test_a_job_that_was_prepared_gives_its_place_back_at_its_end(made: Path, tmp
             with pytest.raises(StorageError, match="publishes nothing"):
                 run_watched(pipeline)
     assert (tmp_path / "out/dataset_info.json").exists()
+    assert not list(tmp_path.rglob("*lease*"))
+
+
+@pytest.mark.parametrize("max_rejects", ["10%", "0"])
+def test_a_step_that_died_before_it_gave_the_place_back_does_so_when_it_runs_again(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_rejects: str
+) -> None:
+    """An engine runs a step anew that it takes for lost. What the first run of it has published is not done again."""
+    publish: Callable[..., Any] = dataset.publish_dataset
+    end_of_job: Callable[..., Any] = LeaseKey.end_of_job
+    left: list[list[str]] = []
+
+    def dies(key: LeaseKey, storage: Storage) -> None:
+        left.append(sorted(path.name for path in (tmp_path / "out").glob(".*lease*")))
+
+    def twice(*arguments: Any) -> Any:
+        with monkeypatch.context() as first:
+            first.setattr(LeaseKey, "end_of_job", dies)
+            told = publish(*arguments)
+        assert publish(*arguments).status == told.status
+        return told
+
+    shutil.copytree(made / "pics", tmp_path / "pics")
+    if max_rejects == "0":
+        next((tmp_path / "pics").rglob("*.jpg")).write_bytes(b"")
+    monkeypatch.setattr(dataset, "publish_dataset", twice)
+    job = prepare(input=str(tmp_path / "pics"), output=str(tmp_path / "out"), max_rejects=max_rejects)
+    pipeline = make_pipeline(make_options([]), job.config)
+    _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
+    run_watched(pipeline)
+    assert LeaseKey.end_of_job is end_of_job
+    assert left == [[".lease.json"]]  # it is the last that goes
+    assert (tmp_path / "out/dataset_info.json").exists() == (max_rejects == "10%")
     assert not list(tmp_path.rglob("*lease*"))
 
 

@@ -121,6 +121,32 @@ def test_folders_of_a_hierarchical_namespace_are_no_files(storage: Storage, serv
     assert caught.value.code == "missing_file"
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>log in",
+        b"<html/>",
+        b"",
+        b"<EnumerationResults><Blobs><Blob><Properties/></Blob></Blobs></EnumerationResults>",
+    ],
+)
+def test_an_answer_of_something_else_than_azure_storage_is_told(storage: Storage, service: Serve, body: bytes) -> None:
+    with service(lambda _: Answer(body=body)):
+        for ask in (lambda: storage.size(f"{BOX}/x"), lambda: list(storage.walk(BOX))):
+            with pytest.raises(StorageError, match="is its address right"):
+                ask()
+    assert storage.counters.snapshot() == {}
+
+
+def test_a_copy_of_which_the_server_does_not_say_that_it_is_done_is_none(storage: Storage, service: Serve) -> None:
+    with (
+        service(lambda _: Answer(202)) as server,
+        pytest.raises(StorageError, match="in a state that is not told"),
+    ):
+        storage.rename(f"{BOX}/x", f"{BOX}/y")
+    assert {request.method for request in server.seen} == {"PUT"}
+
+
 def test_a_copy_that_goes_on_is_waited_for(storage: Storage, service: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(azure, "_COPY_TURN", 0.001)
     states = ["pending", "pending", "success"]
@@ -233,6 +259,43 @@ def test_where_an_account_is_served_and_with_what(monkeypatch: pytest.MonkeyPatc
     assert find_way("mine", {}, {"AZURE_STORAGE_ACCOUNT": "other", "AZURE_STORAGE_KEY": "k"}).key == ""
     # A token is not sent in the clear.
     assert find_way("mine", {"endpoint": "http://127.0.0.1:1/mine"}, {}).is_anonymous
+
+
+def test_credentials_of_another_account_are_not_used_and_told(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(azure, "get_bearer_token_provider", lambda *_: _nobody)
+    of_theirs = "BlobEndpoint=https://theirs.blob.core.windows.net/;SharedAccessSignature=sv=1&sig=2"
+    for string in (of_theirs, f"AccountName=theirs;AccountKey={AZURE_KEY}"):
+        way = find_way("mine", {"connection_string": string}, {})
+        assert (way.endpoint, way.is_anonymous) == ("https://mine.blob.core.windows.net", True)
+        assert way.passed_over == " (those that are given are of theirs)"
+    assert find_way("theirs", {"connection_string": of_theirs}, {}).sas == "sv=1&sig=2"
+    variables = {"AZURE_STORAGE_ACCOUNT": "hers", "AZURE_STORAGE_KEY": "k"}
+    assert find_way("mine", {}, variables).passed_over == " (those that are given are of hers)"
+    assert find_way("mine", {}, {"AZURE_STORAGE_ACCOUNT": "hers"}).passed_over == ""
+    with serving(lambda _: Answer(403)) as server:
+        monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", f"AccountName=account;BlobEndpoint={server.url}")
+        monkeypatch.setenv("NO_PROXY", "localhost")
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(StorageError, match=r"no Azure credentials for its account \(those .* are of hers\)"):
+            storage.read(f"{BOX}/x")
+    forget_clients()
+
+
+def _nobody() -> str:
+    raise ClientAuthenticationError("nothing was found")
+
+
+def test_credentials_that_are_damaged_are_told(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StorageError, match="has no NAME=VALUE in it"):
+        find_way("mine", {"connection_string": "DefaultEndpointsProtocol"}, {})
+    monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", "AccountName=account;AccountKey=of-no-base64")
+    with pytest.raises(StorageError, match="the key of the account is damaged") as told:
+        storage.read(f"{BOX}/x")
+    forget_clients()
+    assert "of-no-base64" not in str(told.value)
 
 
 def test_a_signature_is_made_anew_before_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:

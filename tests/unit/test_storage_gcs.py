@@ -320,6 +320,27 @@ def test_missing_credentials_are_one_clear_line_and_no_wait(tmp_path: Path, key:
         assert "gs://some-bucket/x.jpg: there are no Google Cloud credentials" in error
 
 
+def test_damaged_credentials_of_gcloud_are_not_called_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    (tmp_path / "application_default_credentials.json").write_text('{"type": "authorized_us')
+    with pytest.raises(StorageError, match=r"credentials cannot be used: .*application_default_credentials\.json"):
+        connect("")
+
+
+@pytest.mark.parametrize("body", [b"<html>log in</html>", b"[]", b'{"items": [{"size": "3"}], "size": "many"}', b""])
+def test_an_answer_of_something_else_than_cloud_storage_is_told(storage: Storage, google: Serve, body: bytes) -> None:
+    with google(lambda _: Answer(body=body)):
+        for ask in (
+            lambda: storage.size("gs://bucket/x"),
+            lambda: list(storage.walk("gs://bucket/folder")),
+            lambda: storage.rename("gs://bucket/x", "gs://bucket/y"),
+        ):
+            with pytest.raises(StorageError, match="is its address right"):
+                ask()
+    assert storage.counters.snapshot() == {}
+
+
 def test_the_search_for_a_metadata_server_is_short() -> None:
     from google.auth.exceptions import TransportError
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import threading
 from pathlib import Path
 
@@ -250,6 +251,24 @@ def test_a_rename_to_another_disk_copies(storage: Storage, tmp_path: Path, monke
     storage.rename(str(tmp_path / "old"), str(tmp_path / "sub/new"))
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["new", "sub"]
     assert (tmp_path / "sub/new").read_bytes() == b"data"
+
+
+def test_what_cannot_be_copied_to_another_disk_leaves_nothing_there(
+    storage: Storage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crossing(source: str, target: str) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    def full(source: str, target: str) -> None:
+        Path(target).write_bytes(b"da")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "old").write_bytes(b"data")
+    monkeypatch.setattr(os, "replace", crossing)
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(StorageError, match="the disk is full"):
+        storage.rename(str(tmp_path / "old"), str(tmp_path / "sub/new"))
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["old", "sub"]
 
 
 def failing_open(monkeypatch: pytest.MonkeyPatch, code: int, times: int = 10**6) -> None:

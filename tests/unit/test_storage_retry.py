@@ -142,6 +142,14 @@ def test_a_range_reader_reads_like_a_file(size: int, steps: list[tuple[str, int]
     assert stream.read() == plain.read()
 
 
+@pytest.mark.parametrize("given", [0, 1, 99_999])
+def test_a_range_that_comes_short_is_not_taken_for_the_end_of_the_file(given: int) -> None:
+    stream = buffered_ranges(300_000, lambda start, length: bytes(min(length, given)))
+    for read in (lambda: stream.read(10), stream.readline, stream.read):
+        with pytest.raises(OSError, match=rf"{given:,} bytes came of .* of a file of 300,000"):
+            read()
+
+
 def test_long_files_take_few_requests_and_headers_small_ones() -> None:
     remote = Remote(bytes(60_000_000))
     stream = buffered_ranges(len(remote.data), remote.fetch)

@@ -43,11 +43,13 @@ def publish_result(gathered: Gathered, job: ReshardJob, storage: Storage) -> lis
     with one_publication(output, storage):
         if not is_published(shards, output, storage):  # else this step ran before, to its end
             _publish(gathered, shards, job, storage)
+    if job.lease is not None:  # last of all, and by a step that is run again too: where it is gone, all is done
+        job.lease.end_of_job(storage)
     return shards
 
 
 def _publish(gathered: Gathered, shards: Sequence[NamedShard], job: ReshardJob, storage: Storage) -> None:
-    """Move the shards, write what tells of them, and end the job's lease."""
+    """Move the shards, and write what tells of them."""
     output = job.options.folder
     files: dict[str, bytes] = {}
     if job.has_metadata:
@@ -66,8 +68,6 @@ def _publish(gathered: Gathered, shards: Sequence[NamedShard], job: ReshardJob, 
         files[WARNINGS_FILE] = _carried(WARNINGS_FILE, job.sources, storage) + lines
     moved = [move for shard in shards for move in moves(shard, job.options.publication)]
     publish_moves(moved, files, token_of(shards), output, storage, confirm=lambda: job.confirm(storage))
-    if job.lease is not None:
-        job.lease.end_of_job(storage)
 
 
 def _check_conservation(shards: Sequence[WrittenShard], job: ReshardJob) -> None:
