@@ -116,7 +116,7 @@ def fault_proxy(
 def _written(path: str, body: bytes) -> str:
     """Name of the object that a request writes. Google's has it in the body, and behind the source of a copy."""
     if path.startswith("/upload/"):
-        found = re.search(rb'"name": ("[^"]*")', body[:1000])
+        found = re.search(rb'"name": ("(?:[^"\\]|\\.)*")', body[:1000])
         return str(json.loads(found[1])) if found else ""
     return unquote(urlsplit(path).path.rpartition("/rewriteTo/")[2])
 
