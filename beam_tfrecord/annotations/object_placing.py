@@ -19,8 +19,7 @@ from beam_tfrecord.annotations.box_rules import (
 )
 from beam_tfrecord.annotations.mask_images import encode_png, frame_of_size, place_array
 from beam_tfrecord.annotations.objects import Keypoints, MaskImage, Object, Polygons, Runs
-from beam_tfrecord.annotations.polygons import draw_polygons
-from beam_tfrecord.annotations.rle import decode_runs, parse_counts
+from beam_tfrecord.annotations.shapes import decode_runs, draw_polygons, parse_counts
 from beam_tfrecord.errors import AnnotationError
 
 _MOST_PIXELS = 2**28  # of a mask that is scaled
@@ -97,9 +96,9 @@ def _drawn_mask(item: Object, told: str, placement: Placement) -> Any:
             return draw_polygons(parts, height, width)
         if isinstance(item.mask, Runs):
             runs = item.mask
-            if runs.scales:
-                _check_scales(runs)
-            else:
+            if runs.scales and runs.width * runs.height > _MOST_PIXELS:
+                raise ValueError(f"a mask of {runs.width}x{runs.height} pixels is larger than any picture")
+            if not runs.scales:
                 frame_of_size((runs.width, runs.height), placement)  # before any memory is taken
             counts = parse_counts(runs.counts) if isinstance(runs.counts, str) else runs.counts
             mask = decode_runs(counts, runs.height, runs.width)
@@ -109,12 +108,6 @@ def _drawn_mask(item: Object, told: str, placement: Placement) -> Any:
     except AnnotationError as error:
         return _drop_mask(f"{told}: {error.message}", placement)
     return None
-
-
-def _check_scales(runs: Runs) -> None:
-    """Raise ValueError for a mask that is larger than any picture."""
-    if runs.width * runs.height > _MOST_PIXELS:
-        raise ValueError(f"a mask of {runs.width}x{runs.height} pixels is larger than any picture")
 
 
 def _scaled_mask(mask: Any, size: tuple[int, int]) -> Any:

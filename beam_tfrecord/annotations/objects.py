@@ -38,7 +38,7 @@ from beam_tfrecord.annotations.cells import (
     utf8_text,
     whole_number,
 )
-from beam_tfrecord.annotations.polygons import MIN_NUMBERS, extent
+from beam_tfrecord.annotations.shapes import MIN_NUMBERS, extent
 from beam_tfrecord.core.elements import packed_quickly
 from beam_tfrecord.errors import AnnotationError, RowError
 
@@ -79,7 +79,7 @@ class Polygons:
 @packed_quickly
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """A run-length code of a mask of a stated size; see :mod:`beam_tfrecord.annotations.rle`.
+    """A run-length code of a mask of a stated size; see :mod:`beam_tfrecord.annotations.shapes`.
 
     scales: the mask is one of the whole picture at a size of its own.
     """

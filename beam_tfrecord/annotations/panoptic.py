@@ -123,7 +123,11 @@ class PanopticKind(AnnotationKind[Panoptic]):
         category, numbers, areas = b"", b"", list[int]()
         segments: Sequence[Segment] = ()
         if value is not None and value.numbers is not None:
-            category, numbers, areas = _category_png(value, schema), _number_png(value, schema), _areas(value)
+            category, numbers, areas = (
+                _category_png(value, schema),
+                encode_png(value.numbers.astype(_number_dtype(schema))),
+                _areas(value),
+            )
             segments = value.segments
         keys = schema.keys
         found = {
@@ -199,10 +203,6 @@ def _segment_numbers(colours: Any, value: Panoptic) -> Any:
             "bad_mask", f"the mask {value.uri} has pixels of segment {unknown[0]}, which the annotation does not list"
         )
     return np.array([number_of[int(number)] for number in present], np.uint16)[places.reshape(ids.shape)]
-
-
-def _number_png(value: Panoptic, schema: Schema) -> bytes:
-    return encode_png(value.numbers.astype(_number_dtype(schema)))
 
 
 def _category_png(value: Panoptic, schema: Schema) -> bytes:

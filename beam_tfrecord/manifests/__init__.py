@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from beam_tfrecord.manifests.formats.memory import describe_rows
-from beam_tfrecord.manifests.inputs import describe_inputs
-from beam_tfrecord.manifests.missing import missing
+from beam_tfrecord.manifests.inputs import describe_inputs, missing
 from beam_tfrecord.manifests.registry import FORMATS, detect_format, register_format
 
 __all__ = ["FORMATS", "describe_inputs", "describe_rows", "detect_format", "missing", "register_format"]

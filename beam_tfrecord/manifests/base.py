@@ -1,6 +1,6 @@
 """What every manifest format offers, and the canonical fields of the rows it yields.
 
-A format turns a source into :class:`~beam_tfrecord.core.elements.Row`\\ s whose ``fields`` use these names, whatever
+A format turns a source into :class:`~beam_tfrecord.core.elements.Row`\ s whose ``fields`` use these names, whatever
 the file calls them. All values stay text unless the format itself is typed:
 
 ``image``     path or uri of the image as the manifest spells it; absent in a table without images
@@ -28,12 +28,13 @@ the file calls them. All values stay text unless the format itself is typed:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from beam_tfrecord.core.account import NO_ACCOUNT, Account, Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
+from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.options.config import ManifestConfig
 
 # Among the details of a source: the paths of its images, and its labels, are names that a listing gave, and are taken
@@ -179,3 +180,39 @@ class ManifestFormat(ABC):
         way, a Decision what was found out only then (see :mod:`beam_tfrecord.core.account`). Raises ManifestError when
         the source cannot be read on.
         """
+
+
+def to_plain(source: Source) -> dict[str, Any]:
+    """A source as plain values; what it tells people is told by the source around it."""
+    return asdict(replace(source, account=NO_ACCOUNT, decisions=(), surprises=())) | {"account": NO_ACCOUNT}
+
+
+def from_plain(values: Mapping[str, Any]) -> Source:
+    """The source that :func:`to_plain` gave."""
+    return Source(**values)
+
+
+def stated_labels(sources: Sequence[Source]) -> tuple[tuple[str, ...], tuple[int, ...] | None]:
+    """Names in id order of all sources together, and their ids when all state them.
+
+    sources: those that state labels. Raises ManifestError where they contradict each other.
+    """
+    first = sources[0]
+    if all((source.labels, source.category_ids) == (first.labels, first.category_ids) for source in sources):
+        return first.labels or (), first.category_ids
+    if any(source.category_ids is None for source in sources):
+        names = dict.fromkeys(name for source in sources for name in source.labels or ())
+        return tuple(names), None
+    name_of: dict[int, tuple[str, str]] = {}
+    for source in sources:
+        for number, name in zip(source.category_ids or (), source.labels or (), strict=True):
+            known, where = name_of.setdefault(number, (name, source.uri))
+            if known != name:
+                raise ManifestError(
+                    f"category {number} is {known!r} in {where} and {name!r} in {source.uri}: the inputs must agree"
+                )
+    ids = tuple(sorted(name_of))
+    names_in_order = tuple(name_of[number][0] for number in ids)
+    if len(set(names_in_order)) < len(ids):
+        raise ManifestError("the inputs give one category name several ids: they must agree")
+    return names_in_order, ids

@@ -27,10 +27,10 @@ from beam_tfrecord.core.account import (
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.filenames import is_image_name, junk_part
 from beam_tfrecord.manifests.layout import Layout, find_layout
+from beam_tfrecord.manifests.leftovers import reason_unused, stem_of
 from beam_tfrecord.manifests.mask_files import find_masks
 from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, key_of, without_suffix
 from beam_tfrecord.manifests.text.spelling import plain_form
-from beam_tfrecord.manifests.unused import reason_unused, stem_of
 
 
 def lies_among_labels(path: str, image_folders: Collection[str]) -> bool:

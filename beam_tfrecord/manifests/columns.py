@@ -139,15 +139,13 @@ def account_of_columns(header: Sequence[str], roles: Roles) -> Account:
             told.use(COLUMNS, "boxes")
         elif roles.boxes is not None and normal(column) in SIZE_COLUMNS:
             told.use(COLUMNS, "size of the image")
-        elif roles.boxes is not None and (normal(column) in ATTRIBUTE_COLUMNS or _is_of_regions(column, roles)):
+        elif roles.boxes is not None and (
+            normal(column) in ATTRIBUTE_COLUMNS or (_has_regions(roles) and compact(column) == "regionattributes")
+        ):
             told.use(COLUMNS, "attribute of boxes")
         else:
             told.name(COLUMNS, why_not_read(column, roles), column)
     return told.account()
-
-
-def _is_of_regions(column: str, roles: Roles) -> bool:
-    return _has_regions(roles) and compact(column) == "regionattributes"
 
 
 def why_not_read(column: str, roles: Roles) -> str:

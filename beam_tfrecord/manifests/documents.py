@@ -16,10 +16,15 @@ from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, gather
 from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, parent, relative_files
 from beam_tfrecord.manifests.text.compression import open_unpacked, readable
-from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_array, iterate_members
-from beam_tfrecord.manifests.text.json_values import decode_json
+from beam_tfrecord.manifests.text.json_text import (
+    JsonItem,
+    Members,
+    decode_json,
+    iterate_array,
+    iterate_members,
+    members_of,
+)
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines
-from beam_tfrecord.manifests.text.members import Members, members_of
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.spelling import Spellings, plain_form
 from beam_tfrecord.manifests.text.uri_text import WEB_SCHEMES, name_of, scheme_of

@@ -35,7 +35,7 @@ from beam_tfrecord.manifests.siblings import (
 )
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.inline_images import JSON_PICTURE
-from beam_tfrecord.manifests.text.json_values import OBJECT, decode_json, holds, start_of_json
+from beam_tfrecord.manifests.text.json_text import OBJECT, decode_json, holds, start_of_json
 from beam_tfrecord.manifests.text.lines import decode_head, decode_text, split_lines
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import name_of

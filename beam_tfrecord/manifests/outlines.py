@@ -1,7 +1,7 @@
 """Shapes that annotation tools draw, as outlines and run-length codes.
 
 An outline is x, y, x, y ... in the unit that it was given in; a run-length code is that of COCO
-(:mod:`beam_tfrecord.annotations.rle`), uncompressed.
+(:mod:`beam_tfrecord.annotations.shapes`), uncompressed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord.annotations.cells import real_number, shown
-from beam_tfrecord.annotations.polygons import extent
+from beam_tfrecord.annotations.shapes import extent
 from beam_tfrecord.errors import RowError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, BinaryIO
+from typing import Any, cast
 
 from beam_tfrecord.core.account import FILES, OWN_OUTPUT, AccountBuilder, merge_accounts
 from beam_tfrecord.errors import ConfigError, ManifestError
@@ -70,7 +70,7 @@ def datasets_among(paths: Sequence[str]) -> list[str]:
 
 
 class FilesBeside:
-    """Files without those below some folders, which notes where outputs of this tool may lie.
+    """Files without those below some folders, which notes where outputs of this tool may lie; else those it is given.
 
     left_out: uris of the folders, as the walks spell them.
     """
@@ -84,32 +84,16 @@ class FilesBeside:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._files, name)
 
-    def open(self, uri: str) -> BinaryIO:
-        """The file opened for reading."""
-        return self._files.open(uri)
-
-    def size(self, uri: str) -> int:
-        """Size in bytes."""
-        return self._files.size(uri)
-
-    def is_file(self, uri: str) -> bool:
-        """Whether there is a file of this name."""
-        return self._files.is_file(uri)
-
-    def is_folder(self, uri: str) -> bool:
-        """Whether there is a folder of this name."""
-        return self._files.is_folder(uri)
-
-    def join(self, base: str, path: str) -> str:
-        """``path`` below the folder ``base``."""
-        return self._files.join(base, path)
+    def _is_left_out(self, uri: str) -> bool:
+        if not uri.startswith(self._left_out):
+            return False
+        self.met.add(next(folder for folder in self._left_out if uri.startswith(folder)).rstrip("/"))
+        return True
 
     def walk(self, uri: str) -> Iterator[FileInfo]:
         """The files below a folder that are not left out."""
-        left_out = self._left_out
         for info in self._files.walk(uri):
-            if left_out and info.uri.startswith(left_out):
-                self.met.add(next(folder for folder in left_out if info.uri.startswith(folder)).rstrip("/"))
+            if self._left_out and self._is_left_out(info.uri):
                 continue
             if info.uri.endswith(_MARKS) or _STAGING in info.uri:
                 self._noted.add(_folder_of_mark(info.uri))
@@ -119,8 +103,7 @@ class FilesBeside:
         """The files that a glob matches and that are not left out."""
         found = []
         for info in self._files.match(pattern):
-            if self._left_out and info.uri.startswith(self._left_out):
-                self.met.add(next(folder for folder in self._left_out if info.uri.startswith(folder)).rstrip("/"))
+            if self._left_out and self._is_left_out(info.uri):
                 continue
             found.append(info)
             if info.uri.endswith((*_MARKS, *_BESIDE)) or _STAGING in info.uri:
@@ -165,7 +148,7 @@ def describe_beside(describe: Callable[[Files], Source], files: Files, root: str
     trouble: ManifestError | ConfigError | None = None
     source: Source | None = None
     try:
-        source = describe(beside)
+        source = describe(cast(Files, beside))
     except (ManifestError, ConfigError) as error:
         trouble = error
     outputs = beside.outputs(root)
@@ -173,7 +156,7 @@ def describe_beside(describe: Callable[[Files], Source], files: Files, root: str
     if outputs:
         beside = FilesBeside(files, left_out)
         try:
-            source, trouble = describe(beside), None
+            source, trouble = describe(cast(Files, beside)), None
         except (ManifestError, ConfigError) as error:
             trouble = error
     told = sorted(beside.met - set(own))  # what this run itself writes is nothing that lay there: it comes and goes
@@ -228,7 +211,7 @@ def without_outputs(files: Files, pattern: str, output: str) -> tuple[list[str],
 def files_beside(files: Files, source: Source) -> Files:
     """The files as the rows of a source are to see them."""
     left_out = source.details.get(LEFT_OUT)
-    return FilesBeside(files, left_out) if left_out else files
+    return cast(Files, FilesBeside(files, left_out)) if left_out else files
 
 
 def spelled_below(root: str, output: str) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from beam_tfrecord.annotations.cells import is_blank, is_number, real_number, shown
 from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder
 from beam_tfrecord.errors import RowError
-from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.json_text import Members
 
 ANNOTATIONS = "annotations"
 ATTRIBUTES = "attributes"

@@ -13,8 +13,7 @@ from contextlib import suppress
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Files, ManifestFormat
 from beam_tfrecord.manifests.text.compression import BROKEN_STREAM, open_unpacked
-from beam_tfrecord.manifests.text.json_stream import iterate_members
-from beam_tfrecord.manifests.text.json_values import OBJECT, as_utf8, start_of_json
+from beam_tfrecord.manifests.text.json_text import OBJECT, as_utf8, iterate_members, start_of_json
 from beam_tfrecord.manifests.text.uri_text import name_of
 from beam_tfrecord.options.values import FORMAT_NAMES
 

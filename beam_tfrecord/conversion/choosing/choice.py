@@ -19,7 +19,7 @@ from beam_tfrecord.datasets.metadata import read_finding_lines
 from beam_tfrecord.errors import ConfigError, DatasetError, nearest
 from beam_tfrecord.manifests import missing
 from beam_tfrecord.manifests.base import Files
-from beam_tfrecord.manifests.text.json_values import decode_json
+from beam_tfrecord.manifests.text.json_text import decode_json
 from beam_tfrecord.manifests.text.lines import decode_text, split_lines
 from beam_tfrecord.options.choosing import ChoosingConfig, ExcludeFile, checked_pairs, pairs_of_text, stripped
 from beam_tfrecord.options.config import ConvertConfig

@@ -20,7 +20,7 @@ from beam_tfrecord.annotations.boxes import Objects
 from beam_tfrecord.annotations.cells import is_blank, plain, shown, text_of
 from beam_tfrecord.annotations.label import Label
 from beam_tfrecord.annotations.objects import Object, Runs
-from beam_tfrecord.annotations.rle import decode_runs, parse_counts
+from beam_tfrecord.annotations.shapes import decode_runs, parse_counts
 from beam_tfrecord.conversion.choosing.choice import Choice, told_place
 from beam_tfrecord.core.elements import ChosenAway, Entry, Frame, RejectedRow
 from beam_tfrecord.errors import RowError

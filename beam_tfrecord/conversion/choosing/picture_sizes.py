@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from beam_tfrecord.annotations.orientation import annotation_is_upright
+from beam_tfrecord.annotations.base import annotation_is_upright
 from beam_tfrecord.core.elements import Entry, Frame
 from beam_tfrecord.errors import ElementError
 from beam_tfrecord.images import convert_image

@@ -34,8 +34,7 @@ from beam_tfrecord.core.account import Decision
 from beam_tfrecord.core.elements import Finding
 from beam_tfrecord.core.splits import split_by_ratio, split_thresholds, stratified_counts
 from beam_tfrecord.errors import ConfigError, ManifestError, nearest
-from beam_tfrecord.manifests.base import NUMBERS, Source
-from beam_tfrecord.manifests.nesting import stated_labels
+from beam_tfrecord.manifests.base import NUMBERS, Source, stated_labels
 from beam_tfrecord.options.config import ConvertConfig, ShardConfig
 from beam_tfrecord.storage import public_uri
 

@@ -9,8 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from beam_tfrecord.annotations import KINDS, kinds_of
-from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Placement, Schema, Vocabulary
-from beam_tfrecord.annotations.orientation import annotation_is_upright
+from beam_tfrecord.annotations.base import (
+    AnnotationKind,
+    Feature,
+    FeatureSpec,
+    Placement,
+    Schema,
+    Vocabulary,
+    annotation_is_upright,
+)
 from beam_tfrecord.conversion.writing.image_features import ImageFeatures, digest_of, image_format, image_specs
 from beam_tfrecord.conversion.writing.looking import Looking, looking_for
 from beam_tfrecord.conversion.writing.statistics import ImageFacts

@@ -18,7 +18,7 @@ from beam_tfrecord.manifests.label_files import JsonFilesFormat
 from beam_tfrecord.manifests.outlines import outline
 from beam_tfrecord.manifests.picture_labels import PictureLabels, bad
 from beam_tfrecord.manifests.split_names import split_above
-from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.json_text import Members
 
 _ANNOTATION = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"annotation"\s*:\s*\{')
 _OWN = re.compile(rb'"(?:imsize|name_ndx|hypernym)"\s*:')

@@ -19,10 +19,9 @@ from beam_tfrecord.manifests.archives.files import ArchiveFiles
 from beam_tfrecord.manifests.archives.index import ArchiveIndex, Listed, list_archive
 from beam_tfrecord.manifests.archives.members import shared_archives
 from beam_tfrecord.manifests.archives.streams import archive_kind
-from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source, from_plain, to_plain
 from beam_tfrecord.manifests.filenames import ARCHIVE_SUFFIXES, is_data_name, junk_part
 from beam_tfrecord.manifests.leftovers import Reads, tell_files
-from beam_tfrecord.manifests.nesting import from_plain, to_plain
 from beam_tfrecord.manifests.own_outputs import LEFT_OUT, check_input, describe_beside, files_beside
 from beam_tfrecord.manifests.registry import FORMATS, detect_format
 from beam_tfrecord.manifests.text.row_fields import rejected
@@ -78,7 +77,8 @@ class ArchiveFormat(ManifestFormat):
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         index = list_archive(files, piece.source.uri)
-        inner = _inner_source(piece.source.details)
+        details = piece.source.details
+        inner = from_plain(details["inner"]) if "inner" in details else None
         if index.others:
             yield Ignored(index.others)
         is_listed = inner is None or inner.details.get("counts_files", FORMATS[inner.format].counts_files)
@@ -99,10 +99,6 @@ class ArchiveFormat(ManifestFormat):
 def inside_config(config: ManifestConfig) -> ManifestConfig:
     """The options for what lies in an archive: its format is looked for anew."""
     return replace(config, format="auto")
-
-
-def _inner_source(details: Mapping[str, Any]) -> Source | None:
-    return from_plain(details["inner"]) if "inner" in details else None
 
 
 def _troubles(index: ArchiveIndex) -> Iterator[Item]:

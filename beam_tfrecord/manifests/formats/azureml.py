@@ -19,8 +19,8 @@ from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.documents import DocumentFormat, pictures_of_lines
 from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad
+from beam_tfrecord.manifests.text.json_text import Members
 from beam_tfrecord.manifests.text.lines import decode_head, look_at_text
-from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.options.config import ManifestConfig
 
 _URL = re.compile(r'^\s*\{.*"image_url"\s*:\s*"', re.DOTALL)

@@ -26,8 +26,7 @@ from beam_tfrecord.manifests.label_files import JsonFilesFormat
 from beam_tfrecord.manifests.outlines import outline, ring
 from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, length_of
 from beam_tfrecord.manifests.text.compression import open_unpacked
-from beam_tfrecord.manifests.text.json_values import OBJECTS, as_utf8, holds, start_of_json
-from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.json_text import OBJECTS, Members, as_utf8, holds, start_of_json
 from beam_tfrecord.options.config import ManifestConfig
 
 _GEOMETRY = re.compile(rb'"box2d"\s*:\s*\{\s*"(?:x1|y1|x2|y2)"\s*:|"poly2d"\s*:\s*\[')

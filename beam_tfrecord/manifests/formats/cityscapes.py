@@ -17,7 +17,7 @@ from beam_tfrecord.manifests.mask_files import SEMANTIC
 from beam_tfrecord.manifests.outlines import outline
 from beam_tfrecord.manifests.picture_labels import PictureLabels, length_of
 from beam_tfrecord.manifests.split_names import split_above
-from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.json_text import Members
 from beam_tfrecord.manifests.text.uri_text import name_of
 
 _NAME = re.compile(r"(?P<frame>.+)_(?P<kind>gtFine|gtCoarse)_polygons\.json")

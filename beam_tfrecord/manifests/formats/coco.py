@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from beam_tfrecord.annotations.cells import shown
-from beam_tfrecord.annotations.polygons import check_pycocotools
+from beam_tfrecord.annotations.shapes import check_pycocotools
 from beam_tfrecord.core.account import ANNOTATIONS, CATEGORIES, IMAGES, KEYS, OF_NO_IMAGE, AccountBuilder, Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ElementError, ManifestError, RowError
@@ -37,8 +37,7 @@ from beam_tfrecord.manifests.gathering import Groups
 from beam_tfrecord.manifests.picture_labels import stated_size
 from beam_tfrecord.manifests.siblings import LABEL_FOLDERS, parent, without_suffix
 from beam_tfrecord.manifests.text.compression import open_unpacked
-from beam_tfrecord.manifests.text.json_stream import JsonItem, iterate_members
-from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.json_text import JsonItem, Members, iterate_members
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import WEB_SCHEMES, name_of, scheme_of
 from beam_tfrecord.options.config import ManifestConfig
@@ -227,7 +226,8 @@ class CocoFormat(ManifestFormat):
             own = annotations.take(image.id) if image.id else []
             problem = doubts.get(image.place)
             if problem is None and image.problem:
-                problem = RowError("bad_row", image.problem + _with_annotations(own))
+                lost = f"; its {len(own)} annotations are not stored" if own else ""
+                problem = RowError("bad_row", image.problem + lost)
             if problem is None and image.id in known:
                 problem = RowError(
                     "bad_annotation", f"{image.told} stands there twice: an earlier image has the same id"
@@ -331,10 +331,6 @@ def _content(annotations: Sequence[Annotation]) -> str:
         json.dumps({**annotation.value, "id": None, "image_id": None}, sort_keys=True) for annotation in annotations
     ]
     return "\n".join(sorted(said))
-
-
-def _with_annotations(own: Sequence[Annotation]) -> str:
-    return f"; its {len(own)} annotations are not stored" if own else ""
 
 
 def _belong_to_no_image(places: Sequence[int]) -> str:

@@ -11,7 +11,7 @@ from beam_tfrecord.annotations.cells import shown
 from beam_tfrecord.core.public_text import is_utf8
 from beam_tfrecord.errors import ManifestError, RowError
 from beam_tfrecord.manifests.outlines import corners_of_turned
-from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.json_text import Members
 
 COPIED = ("area", "difficult", "truncated", "occluded")  # of CVAT's "attributes", too
 _GEOMETRY = ("bbox", "segmentation", "keypoints")

@@ -15,8 +15,7 @@ from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.documents import DocumentFormat, pictures_of_elements
 from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, length_of
-from beam_tfrecord.manifests.text.json_values import OBJECTS, holds, start_of_json
-from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.json_text import OBJECTS, Members, holds, start_of_json
 
 _IMAGE = ("image", "imagefilename", "imageFilename", "filename")
 _NAMED = re.compile(rb'"(?:image|image[fF]ilename|filename)"\s*:\s*"')

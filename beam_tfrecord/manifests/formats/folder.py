@@ -19,6 +19,7 @@ from beam_tfrecord.manifests.base import LISTED, Files, Ignored, Item, ManifestF
 from beam_tfrecord.manifests.filenames import TABLE_SUFFIXES, JunkCounter, is_data_name, junk_part
 from beam_tfrecord.manifests.formats.folder_manifests import check_names_all, find_manifest, find_own_tables
 from beam_tfrecord.manifests.layout import Folder, Layout, find_layout
+from beam_tfrecord.manifests.leftovers import MOST_NAMES, label_stems, stem_of, tell_unused
 from beam_tfrecord.manifests.mask_files import (
     NO_MASKS,
     Masks,
@@ -32,7 +33,6 @@ from beam_tfrecord.manifests.siblings import LABEL_FOLDERS
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import has_glob, name_of, with_slash, without_slash
-from beam_tfrecord.manifests.unused import MOST_NAMES, label_stems, stem_of, tell_unused
 from beam_tfrecord.options.config import ManifestConfig
 
 _DOCUMENT_SUFFIXES = (".json", ".xml", "_bbx_gt.txt", ".manifest")

@@ -19,16 +19,15 @@ from beam_tfrecord.errors import AmbiguousManifestError, ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import is_data_name, is_image_name, junk_part
 from beam_tfrecord.manifests.formats.parquet import Cells, items_of_cells, opened_parquet, parquet_cells
+from beam_tfrecord.manifests.leftovers import reason_unused
 from beam_tfrecord.manifests.picture_cells import BYTES, PATH, arrow_places, holds_pictures, picture_cell
 from beam_tfrecord.manifests.siblings import parent, relative_files
 from beam_tfrecord.manifests.split_names import SHARD, SPLIT_OF_NAME, is_split_folder, split_of_shard
 from beam_tfrecord.manifests.text.compression import readable
-from beam_tfrecord.manifests.text.json_values import decode_json
+from beam_tfrecord.manifests.text.json_text import Members, decode_json
 from beam_tfrecord.manifests.text.lines import read_text
-from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.uri_text import folder_of, name_of, with_slash, without_slash
 from beam_tfrecord.manifests.typed_tables import TypedTable, table_of
-from beam_tfrecord.manifests.unused import reason_unused
 from beam_tfrecord.options.config import ManifestConfig
 from beam_tfrecord.options.values import SPLIT_NAME
 

@@ -14,14 +14,13 @@ from beam_tfrecord.core.elements import Member
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.columns import LateColumns, told_of_table
-from beam_tfrecord.manifests.metadata_files import with_metadata_columns
 from beam_tfrecord.manifests.tables import rows_of_cells
+from beam_tfrecord.manifests.text.csv_text import first_line
 from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES, text_pieces
-from beam_tfrecord.manifests.text.dialect import first_line
 from beam_tfrecord.manifests.text.inline_images import JSON_PICTURE, InlineImage, holds_picture
-from beam_tfrecord.manifests.text.json_values import decode_json
+from beam_tfrecord.manifests.text.json_text import decode_json
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
-from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles
+from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles, with_metadata_columns
 from beam_tfrecord.manifests.text.uri_text import folder_of, name_of
 from beam_tfrecord.options.config import ManifestConfig
 

@@ -36,9 +36,7 @@ from beam_tfrecord.manifests.picture_labels import (
     length_of,
 )
 from beam_tfrecord.manifests.text.compression import open_unpacked
-from beam_tfrecord.manifests.text.json_stream import iterate_array
-from beam_tfrecord.manifests.text.json_values import OBJECTS, holds, start_of_json
-from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.json_text import OBJECTS, Members, holds, iterate_array, start_of_json
 from beam_tfrecord.manifests.text.roles import Roles
 from beam_tfrecord.options.config import ManifestConfig
 
@@ -262,6 +260,7 @@ def _add_region(
         labels.leave_out(result.where, "keypoint", "it has the parentID of no region")
         return
     box: dict[str, Any] = {"normalized": True, "origin": result.where}
+    degrees = _number(value, "rotation", 0.0)
     if value.raw("rle") is not None or result.raw("rle") is not None:
         if size is None:
             raise RowError("bad_mask", f"{result.where} does not state original_width and original_height")
@@ -271,11 +270,14 @@ def _add_region(
     elif value.raw("radiusX") is not None or value.raw("radiusY") is not None:
         x, y, across, down = (_percent(value, key) for key in ("x", "y", "radiusX", "radiusY"))
         box["polygons"] = [
-            _fractions(lambda w, h: _turned_ellipse(value, x * w, y * h, across * w, down * h), size, result.where)
+            _fractions(
+                lambda w, h: turned(ellipse(x * w, y * h, across * w, down * h), degrees, x * w, y * h),
+                size,
+                result.where,
+            )
         ]
     else:
         x, y, width, height = (_percent(value, key) for key in ("x", "y", "width", "height"))
-        degrees = _number(value, "rotation", 0.0)
         if degrees % 360:
             box["polygons"] = [
                 _fractions(
@@ -313,10 +315,6 @@ def _fractions(draw: Callable[[float, float], list[float]], size: tuple[int, int
         raise RowError("bad_annotation", f"{where} is turned and does not state original_width and original_height")
     width, height = size
     return [number / (height if place % 2 else width) for place, number in enumerate(draw(width, height))]
-
-
-def _turned_ellipse(value: Members, x: float, y: float, across: float, down: float) -> list[float]:
-    return turned(ellipse(x, y, across, down), _number(value, "rotation", 0.0), x, y)
 
 
 def _number(value: Members, key: str, otherwise: float | None = None) -> float:

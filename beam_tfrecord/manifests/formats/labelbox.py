@@ -22,8 +22,8 @@ from beam_tfrecord.manifests.documents import DocumentFormat, pictures_of_lines
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.outlines import outline
 from beam_tfrecord.manifests.picture_labels import Annotators, Picture, PictureLabels, bad, length_of
+from beam_tfrecord.manifests.text.json_text import Members
 from beam_tfrecord.manifests.text.lines import decode_head, look_at_text
-from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.uri_text import name_of, scheme_of
 from beam_tfrecord.options.config import ManifestConfig
 

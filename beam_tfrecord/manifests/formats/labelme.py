@@ -17,13 +17,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from beam_tfrecord.annotations.polygons import draw_polygons
+from beam_tfrecord.annotations.shapes import draw_polygons
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.box_cells import attributes_of
 from beam_tfrecord.manifests.label_files import JsonFilesFormat
 from beam_tfrecord.manifests.outlines import ellipse, hull, mask_of_png, rectangle, ring, rle_of_patch, runs_of
 from beam_tfrecord.manifests.picture_labels import PictureLabels, bad, length_of, true_flags
-from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.json_text import Members
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,7 +102,8 @@ def _add_shapes(members: Members, size: tuple[int, int] | None, labels: PictureL
                 objects.setdefault((region.label, group), []).append(region)
     for regions in objects.values():
         box = _box(regions, size)
-        points = _points_of(regions[0], spots, objects)
+        key = regions[0].label, regions[0].group
+        points = [spot for spot in spots if _owner(spot, objects) == key]
         if points:
             box["keypoints"] = [number for spot in points for x, y in spot.points for number in (x, y, 2)]
             box["keypoint_names"] = [spot.label for spot in points for _ in spot.points]
@@ -117,12 +118,6 @@ def _owner(spot: _Spots, objects: Mapping[tuple[str, Any], list[_Region]]) -> tu
     """The object whose keypoint a point is: the only one of its group."""
     owners = [key for key in objects if spot.group is not None and key[1] == spot.group]
     return owners[0] if len(owners) == 1 else None
-
-
-def _points_of(
-    region: _Region, spots: Sequence[_Spots], objects: Mapping[tuple[str, Any], list[_Region]]
-) -> list[_Spots]:
-    return [spot for spot in spots if _owner(spot, objects) == (region.label, region.group)]
 
 
 def _region(shape: Members, kind: str, labels: PictureLabels) -> _Region | None:
@@ -202,7 +197,7 @@ def _rle(
 ) -> dict[str, Any]:
     import numpy as np
 
-    from beam_tfrecord.annotations.rle import decode_runs
+    from beam_tfrecord.annotations.shapes import decode_runs
 
     if size is None:
         raise bad(where, "is a mask, and the file does not state imageWidth and imageHeight")

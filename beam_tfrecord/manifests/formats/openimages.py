@@ -23,7 +23,7 @@ from beam_tfrecord.manifests.documents import NamedImages, images_below
 from beam_tfrecord.manifests.gathering import gather_by_image
 from beam_tfrecord.manifests.outlines import mask_of_png, runs_of
 from beam_tfrecord.manifests.siblings import in_parallel, parent
-from beam_tfrecord.manifests.text.csv_rows import csv_rows, sample_cells
+from beam_tfrecord.manifests.text.csv_text import csv_rows, sample_cells
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text, split_lines
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import folder_of

@@ -26,9 +26,8 @@ from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ManifestEr
 from beam_tfrecord.manifests.base import Files, Source
 from beam_tfrecord.manifests.documents import DocumentFormat, pictures_of_lines
 from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, length_of
-from beam_tfrecord.manifests.text.json_values import decode_json
+from beam_tfrecord.manifests.text.json_text import Members, decode_json
 from beam_tfrecord.manifests.text.lines import decode_head, look_at_text, split_lines
-from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.options.config import ManifestConfig
 
 _SOURCE = "source-ref"

@@ -14,10 +14,9 @@ from typing import Any
 from beam_tfrecord.core.account import Decision, merge_accounts
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import ConfigError
-from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
+from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source, from_plain, stated_labels, to_plain
 from beam_tfrecord.manifests.endings import ENDING, named_file
 from beam_tfrecord.manifests.leftovers import Reads
-from beam_tfrecord.manifests.nesting import from_plain, stated_labels, to_plain
 from beam_tfrecord.manifests.registry import FORMATS
 from beam_tfrecord.manifests.text.uri_text import with_slash
 from beam_tfrecord.options.config import ManifestConfig

@@ -17,12 +17,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord.annotations.cells import shown
-from beam_tfrecord.annotations.polygons import draw_polygons
+from beam_tfrecord.annotations.shapes import draw_polygons
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.label_files import JsonFilesFormat
 from beam_tfrecord.manifests.outlines import hull, ring, rle_of_patch, runs_of
 from beam_tfrecord.manifests.picture_labels import PictureLabels, length_of
-from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.json_text import Members
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,15 +17,22 @@ from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.columns import told_of_table
 from beam_tfrecord.manifests.filenames import is_image_name
-from beam_tfrecord.manifests.metadata_files import with_metadata_columns
 from beam_tfrecord.manifests.tables import rows_of_cells
 from beam_tfrecord.manifests.text.box_columns import Samples
+from beam_tfrecord.manifests.text.csv_text import (
+    DELIMITERS,
+    LONGEST_CELL,
+    Dialect,
+    line_among,
+    line_within,
+    sample_rows,
+    sniff_dialect,
+    swallowed,
+)
 from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES, QuoteScanner, text_pieces
-from beam_tfrecord.manifests.text.dialect import DELIMITERS, LONGEST_CELL, Dialect, sample_rows, sniff_dialect
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
-from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles, known_names
+from beam_tfrecord.manifests.text.roles import Roles, check_has_image, find_roles, known_names, with_metadata_columns
 from beam_tfrecord.manifests.text.row_fields import NoRow
-from beam_tfrecord.manifests.text.swallowed import line_among, line_within, swallowed
 from beam_tfrecord.manifests.text.uri_text import folder_of
 from beam_tfrecord.options.config import ManifestConfig
 from beam_tfrecord.options.values import AUTO_ENCODING, InputSpec

@@ -28,10 +28,9 @@ from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Sou
 from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.gathering import gather_by_image
 from beam_tfrecord.manifests.split_names import is_split_word, split_of_cell
-from beam_tfrecord.manifests.text.csv_rows import csv_rows, sample_cells
-from beam_tfrecord.manifests.text.json_values import decode_json
+from beam_tfrecord.manifests.text.csv_text import csv_rows, sample_cells
+from beam_tfrecord.manifests.text.json_text import Members, decode_json
 from beam_tfrecord.manifests.text.lines import TextForm, TextLines, decode_head, look_at_text
-from beam_tfrecord.manifests.text.members import Members
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import folder_of
 from beam_tfrecord.options.config import ManifestConfig

@@ -26,9 +26,7 @@ from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.outlines import ellipse, turned
 from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, gather
 from beam_tfrecord.manifests.text.compression import open_unpacked
-from beam_tfrecord.manifests.text.json_stream import iterate_members
-from beam_tfrecord.manifests.text.json_values import OBJECT, holds, start_of_json
-from beam_tfrecord.manifests.text.members import Members
+from beam_tfrecord.manifests.text.json_text import OBJECT, Members, holds, iterate_members, start_of_json
 from beam_tfrecord.options.config import ManifestConfig
 
 _PICTURES = "_via_img_metadata"

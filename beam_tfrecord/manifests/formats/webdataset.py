@@ -33,7 +33,7 @@ from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, P
 from beam_tfrecord.manifests.columns import why_not_read
 from beam_tfrecord.manifests.filenames import IMAGE_SUFFIXES, junk_part
 from beam_tfrecord.manifests.text.compression import readable
-from beam_tfrecord.manifests.text.json_values import decode_json
+from beam_tfrecord.manifests.text.json_text import decode_json
 from beam_tfrecord.manifests.text.roles import Roles
 from beam_tfrecord.manifests.text.row_fields import list_of, rejected
 from beam_tfrecord.options.config import ManifestConfig

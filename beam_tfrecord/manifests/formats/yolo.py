@@ -32,9 +32,17 @@ from beam_tfrecord.errors import ConfigError, ElementError, ManifestError, RowEr
 from beam_tfrecord.manifests.base import LISTED, Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.beside import account_of_tree, find_splits, lies_among_labels, pair_files, split_in
 from beam_tfrecord.manifests.filenames import is_image_name, junk_part
-from beam_tfrecord.manifests.formats.yolo_darknet import find_data_file, leading_folders, read_data_file
+from beam_tfrecord.manifests.formats.yolo_data import (
+    YoloData,
+    check_count,
+    find_data_file,
+    find_yaml,
+    leading_folders,
+    read_data_file,
+    read_names_file,
+    read_yaml,
+)
 from beam_tfrecord.manifests.formats.yolo_labels import LabelForm, decide_lines, parse_labels
-from beam_tfrecord.manifests.formats.yolo_yaml import YoloData, check_count, find_yaml, read_names_file, read_yaml
 from beam_tfrecord.manifests.layout import IMAGE_FOLDERS
 from beam_tfrecord.manifests.leftovers import Reads
 from beam_tfrecord.manifests.registry import FORMATS, read_head

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from beam_tfrecord.core.elements import Member
-from beam_tfrecord.manifests.text.json_values import decode_json
+from beam_tfrecord.manifests.text.json_text import decode_json
 
 JSON_PICTURE = "json_picture"  # the method of a Member that is a line of JSON; its last name is that of the column
 _DATA_URI = re.compile(r"data:[^,]{0,200},", re.IGNORECASE)

@@ -231,13 +231,10 @@ def _undecodable(files: Files, uri: str, form: TextForm) -> ManifestError:
                 before = error.start - (len(error.object) - len(block))  # in the block; what was left over is before it
                 decoder.setstate(state)
                 line += decoder.decode(block[: max(before, 0)]).count("\n")
-                return _not_decodable(uri, form, line, place + before, error.object[error.start])
+                told = _told_byte(form, line, place + before, error.object[error.start])
+                return ManifestError(f"{uri}: {told}")
             place += len(block)
     return ManifestError(f"{uri}: line {line} ends in the middle of a character ({form.encoding})")
-
-
-def _not_decodable(uri: str, form: TextForm, line: int, place: int, byte: int) -> ManifestError:
-    return ManifestError(f"{uri}: {_told_byte(form, line, place, byte)}")
 
 
 def _told_byte(form: TextForm, line: int, place: int, byte: int) -> str:

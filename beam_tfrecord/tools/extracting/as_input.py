@@ -35,11 +35,11 @@ from beam_tfrecord.errors import REJECT_CODES, DatasetError, ManifestError
 from beam_tfrecord.manifests.archives.members import RAW_PIXELS, layout_name
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import is_data_name, is_record_name, junk_part
+from beam_tfrecord.manifests.leftovers import reason_unused
 from beam_tfrecord.manifests.own_outputs import check_input
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import folder_of, has_glob, name_of, with_slash
-from beam_tfrecord.manifests.unused import reason_unused
 from beam_tfrecord.options.config import ManifestConfig
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import Record, RecordFault, detect_compression, scan_records

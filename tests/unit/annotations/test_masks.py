@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pycocotools import mask as coco
 
-from beam_tfrecord.annotations.polygons import draw_polygons
-from beam_tfrecord.annotations.rle import decode_runs, parse_counts
+from beam_tfrecord.annotations.shapes import decode_runs, draw_polygons, parse_counts
 from beam_tfrecord.errors import ConfigError
 from tests.annotation_tools import reference_mask
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from beam_tfrecord.annotations.orientation import annotation_is_upright
+from beam_tfrecord.annotations.base import annotation_is_upright
 from beam_tfrecord.core.geometry import PixelFrame
 from tests.annotation_tools import still, turned
 

@@ -14,7 +14,7 @@ from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import AnnotationError, ElementError, ManifestError
 from beam_tfrecord.manifests import gathering
 from beam_tfrecord.manifests.formats.coco import CocoFormat
-from beam_tfrecord.manifests.text import json_stream
+from beam_tfrecord.manifests.text import json_text
 from beam_tfrecord.options.config import ManifestConfig
 from beam_tfrecord.options.values import InputSpec
 from tests.annotation_tools import parse, read_items, rejects, write
@@ -242,7 +242,7 @@ def test_many_annotations_do_not_stay_in_memory(tmp_path: Path, monkeypatch: pyt
             stream.write(json.dumps(annotation) + ",")
         stream.write('{"image_id": 1}], "categories": [{"id": 1, "name": "a"}]}')
     monkeypatch.setattr(gathering, "IN_MEMORY", 2**18)
-    monkeypatch.setattr(json_stream, "CHUNK", 2**14)
+    monkeypatch.setattr(json_text, "CHUNK", 2**14)
     files = LocalFiles()
     config = ManifestConfig(input=(InputSpec("x"),))
     source = FORMAT.describe(files, str(tmp_path / "a.json"), None, config)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from beam_tfrecord.annotations.rle import decode_runs
+from beam_tfrecord.annotations.shapes import decode_runs
 from beam_tfrecord.manifests.outlines import ellipse, hull, rectangle, rle_of_patch, runs_of, turned
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.formats.voc import VocFormat
 from beam_tfrecord.manifests.formats.yolo import YoloFormat
-from beam_tfrecord.manifests.formats.yolo_yaml import read_names_file
+from beam_tfrecord.manifests.formats.yolo_data import read_names_file
 from beam_tfrecord.manifests.text.lines import decode_text, read_lines, split_lines
 from beam_tfrecord.manifests.text.xml_tree import parse_xml
 from beam_tfrecord.manifests.text.yaml_text import load_yaml

@@ -16,7 +16,7 @@ from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.formats.openimages import OpenImagesFormat
 from beam_tfrecord.manifests.formats.table import CsvFormat, TsvFormat
 from beam_tfrecord.manifests.formats.vertex import VertexFormat
-from beam_tfrecord.manifests.text.dialect import LONGEST_CELL
+from beam_tfrecord.manifests.text.csv_text import LONGEST_CELL
 from tests.annotation_tools import read_items, write
 
 ROWS = [f"z{number}.jpg,fox" for number in range(1, 30)]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from beam_tfrecord.core.account import FILES, JUNK, LOOKS_LIKE_LABELS, NAMES_IMAGES, AccountBuilder
-from beam_tfrecord.manifests.unused import names_images, reason_unused, tell_unused
+from beam_tfrecord.manifests.leftovers import names_images, reason_unused, tell_unused
 
 IMAGES = {"photo_17.jpg", "photo_18.jpg", "000003.png", "dog.jpg", "cat.jpg", "12.jpg"}
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_tfrecord.errors import ManifestError
-from beam_tfrecord.manifests.text import json_stream
-from beam_tfrecord.manifests.text.json_stream import iterate_members
+from beam_tfrecord.manifests.text import json_text
+from beam_tfrecord.manifests.text.json_text import iterate_members
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -41,24 +41,24 @@ def test_any_object_is_read_as_the_json_module_reads_it(
     value: dict[str, Any], indent: int | None, ascii_only: bool, chunk: int
 ) -> None:
     data = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "replace")
-    whole, json_stream.CHUNK = json_stream.CHUNK, chunk
+    whole, json_text.CHUNK = json_text.CHUNK, chunk
     try:
         assert members(data) == json.loads(data)
         assert members(b"\xef\xbb\xbf \n" + data + b"\n ") == json.loads(data)
     finally:
-        json_stream.CHUNK = whole
+        json_text.CHUNK = whole
 
 
 def test_only_one_element_is_in_memory_at_a_time() -> None:
     data = b'{"images": [' + b",".join(b'{"id": %d}' % number for number in range(10_000)) + b"]}"
     stream = io.BytesIO(data)
-    whole, json_stream.CHUNK = json_stream.CHUNK, 100
+    whole, json_text.CHUNK = json_text.CHUNK, 100
     try:
         first = next(iterate_members(stream, "a.json"))
         assert (first.key, first.place, first.value) == ("images", 0, {"id": 0})
         assert stream.tell() < 20_000  # text is decoded in blocks of some thousand bytes
     finally:
-        json_stream.CHUNK = whole
+        json_text.CHUNK = whole
 
 
 @pytest.mark.parametrize(
