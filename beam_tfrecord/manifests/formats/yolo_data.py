@@ -1,6 +1,7 @@
 """What describes a YOLO dataset: a yaml with class names, places of images and form of keypoints, or darknet's files.
 
-Darknet (https://github.com/AlexeyAB/darknet) reads ``obj.data`` and lists of images. ``obj.data`` has lines ``key = value``; ``names`` is a file of class names, ``train``, ``valid`` and ``test`` are lists
+Darknet (https://github.com/AlexeyAB/darknet) reads ``obj.data`` and lists of images.
+``obj.data`` has lines ``key = value``; ``names`` is a file of class names, ``train``, ``valid`` and ``test`` are lists
 of images. CVAT's "YOLO 1.1" writes the paths with ``data/`` in front, where darknet expects the folder to be put:
 leading folders that are not there are taken off, for a list as a whole.
 """

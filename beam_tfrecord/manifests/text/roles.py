@@ -2,11 +2,9 @@
 
 Names are compared without case, and with spaces, dashes and dots as underscores.
 
-The ``metadata`` file of a folder of images for Hugging Face's ImageFolder.
-
-Source: datasets 5.2, ``packaged_modules/folder_based_builder``: a file called ``metadata.csv``, ``.jsonl`` or
-``.parquet``, whose columns ``file_name`` or ``*_file_name`` name images. Its text columns are what people have captions
-in.
+A file called ``metadata.csv``, ``.jsonl`` or ``.parquet`` is that of a folder of images for Hugging Face's ImageFolder
+(datasets 5.2, ``packaged_modules/folder_based_builder``): its columns ``file_name`` or ``*_file_name`` name images, and
+its text columns are what people have captions in.
 """
 
 from __future__ import annotations
