@@ -1,6 +1,6 @@
 """What every manifest format offers, and the canonical fields of the rows it yields.
 
-A format turns a source into :class:`~beam_tfrecord.core.elements.Row`\ s whose ``fields`` use these names, whatever
+A format turns a source into :class:`~beam_tfrecord.core.elements.Row`\\ s whose ``fields`` use these names, whatever
 the file calls them. All values stay text unless the format itself is typed:
 
 ``image``     path or uri of the image as the manifest spells it; absent in a table without images
