@@ -63,7 +63,7 @@ class HuggingFaceFormat(ManifestFormat):
         names = set(files.list_folder(folder))
         if _DICT in names or {_STATE, _INFO} <= names:
             return True
-        shards = _parquet_in(files, folder, names)
+        shards = _parquet_in(files, folder, names, _MOST_FOLDERS)
         return bool(shards) and _has_pictures(files, shards[0])
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
@@ -213,7 +213,7 @@ def _json(files: Files, uri: str) -> Members:
         raise ManifestError(f"{uri}: {error.message}") from None
 
 
-def _parquet_in(files: Files, folder: str, names: set[str]) -> list[_Shard]:
+def _parquet_in(files: Files, folder: str, names: set[str], most_folders: int = _MOST_SHARDS) -> list[_Shard]:
     """The Parquet files of a folder and of those in it, two deep; none where it holds images."""
     found: list[_Shard] = []
     asked = [("", sorted(names))]
@@ -226,7 +226,7 @@ def _parquet_in(files: Files, folder: str, names: set[str]) -> list[_Shard]:
             if is_image_name(name):
                 return []
             if name.endswith("/"):
-                if path.count("/") <= _DEPTH and len(asked) < _MOST_FOLDERS:
+                if path.count("/") <= _DEPTH and len(asked) < most_folders:
                     asked.append((path, files.list_folder(files.join(folder, path.rstrip("/")))))
             elif name.lower().endswith(".parquet"):
                 found.append(_of_name(files.join(folder, path), path))

@@ -242,9 +242,12 @@ def _find_data(files: Files, uri: str, images: str | None, encoding: str) -> tup
         raise ManifestError(f"{uri} does not exist")
     yaml = find_yaml(files, uri, encoding) if is_folder else uri if uri.lower().endswith(_YAML_SUFFIXES) else ""
     if yaml:
-        return replace(read_yaml(files, yaml, images, encoding=encoding), manifests=(yaml,)), [
-            Decision("classes", yaml, "its names")
-        ]
+        found = replace(read_yaml(files, yaml, images, encoding=encoding), manifests=(yaml,))
+        decided = [Decision("classes", yaml, "its names")]
+        if found.lost_root and images is None:
+            why = f"its path, {found.lost_root}, is not there"
+            decided.append(Decision("where the paths of the yaml start", found.root, why))
+        return found, decided
     folder = uri if is_folder else parent(uri)
     data = find_data_file(files, uri) if is_folder else uri if uri.lower().endswith(".data") else ""
     if data:

@@ -16,6 +16,7 @@ from typing import Any
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests.base import Files
 from beam_tfrecord.manifests.siblings import parent
+from beam_tfrecord.manifests.split_names import is_split_folder
 from beam_tfrecord.manifests.text.lines import read_lines, read_text
 from beam_tfrecord.manifests.text.uri_text import name_of
 from beam_tfrecord.manifests.text.yaml_text import load_yaml
@@ -23,7 +24,8 @@ from beam_tfrecord.options.values import AUTO_ENCODING
 
 MAX_BYTES = 2**20
 _NOTHING = ("", "~", "null")  # how YAML spells that there is none
-_SPLITS = ("train", "val", "test")
+# Keys of a yaml by what they are called afterwards; Ultralytics reads ``validation`` as ``val``, too (data/utils.py).
+_SPLITS = {"train": "train", "val": "val", "validation": "val", "valid": "val", "test": "test"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class YoloData:
     root: folder that relative paths start from. names: by class id. parts: (split, folder or list of images).
     points, values: number of keypoints of each object, and of values of each (2: x, y; 3: visibility too). has_rule:
     the label files lie where YOLO tools look for them, nowhere else. manifests: the files that said all this. doubts:
-    what a person should know of them.
+    what a person should know of them. lost_root: the ``path`` of the yaml, where it is not there.
     """
 
     root: str
@@ -45,6 +47,7 @@ class YoloData:
     has_rule: bool = True
     manifests: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
+    lost_root: str = ""
 
 
 def find_yaml(files: Files, folder: str, encoding: str = AUTO_ENCODING) -> str:
@@ -92,27 +95,34 @@ def read_yaml(
     if root is None:
         root = _root(files, uri, value.get("path"))
     parts = []
-    for split in _SPLITS:
-        places = value.get(split) or ()
-        if not isinstance(places, str | list | tuple):
-            raise ManifestError(f"{uri}: {split} is {places!r}, not a folder, a list of images, or several of them")
-        for place in [places] if isinstance(places, str) else places:
-            if not isinstance(place, str):
-                raise ManifestError(f"{uri}: {split} is {places!r}, not a folder, a list of images, or several of them")
-            if place.lower() not in _NOTHING:
-                parts.append((split, _place(files, root, place, f"{uri}: {split}")))
+    given = {key: _places(value[key], f"{uri}: {key}") for key in _SPLITS if key in value}
+    several = [key for key, places in given.items() if places and _SPLITS[key] == "val"]
+    if len(several) > 1:
+        raise ManifestError(f"{uri} has {' and '.join(several)}, which are one split: keep one of them")
+    for key, places in given.items():
+        parts += [(_SPLITS[key], _place(files, root, place, f"{uri}: {key}")) for place in places]
     if need_parts and not parts:
         raise ManifestError(f"{uri} names no images: it has neither train nor val nor test")
     points, values = _keypoint_shape(value.get("kpt_shape"), uri)
     stated = value.get("kpt_names")
     point_names = _point_names(stated, points)
     doubts: tuple[str, ...] = ()
+    others = [key for key in value if key not in _SPLITS and is_split_folder(key)]
+    if others:
+        doubts = (f"{uri}: {', '.join(others)} is not read: call it train, val or test where it names images",)
     if points and stated and not point_names:
         doubts = (
+            *doubts,
             f"{uri}: kpt_names does not have {points} names, as kpt_shape says, that are the same for all classes: the "
             f"keypoints are without names",
         )
-    return YoloData(root, names, tuple(parts), points, values, point_names, doubts=doubts)
+    path = value.get("path", "")
+    if not isinstance(path, str):
+        raise ManifestError(f"{uri}: path is {path!r}, not a folder")
+    is_lost = path.lower() not in _NOTHING and not files.is_folder(files.join(parent(uri), _without_dots(path) or "."))
+    return YoloData(
+        root, names, tuple(parts), points, values, point_names, doubts=doubts, lost_root=path if is_lost else ""
+    )
 
 
 def check_count(stated: Any, names: Mapping[int, str], told: str) -> None:
@@ -121,8 +131,16 @@ def check_count(stated: Any, names: Mapping[int, str], told: str) -> None:
         raise ManifestError(f"{told} is {stated}, but there are {len(names)} names: correct one of them")
 
 
+def _places(given: Any, told: str) -> list[str]:
+    """The folders and lists of images that a yaml names for a split. Raises ManifestError."""
+    places = [given] if isinstance(given, str) else [] if given is None else given
+    if not isinstance(places, list | tuple) or not all(isinstance(place, str) for place in places):
+        raise ManifestError(f"{told} is {given!r}, not a folder, a list of images, or several of them")
+    return [place for place in places if place.lower() not in _NOTHING]
+
+
 def _root(files: Files, uri: str, path: Any) -> str:
-    """The folder of the yaml, or ``path`` below it; a path that is not there is one of another machine."""
+    """The folder of the yaml, or ``path`` below it; one that is not there is of another machine, which is told."""
     folder = parent(uri)
     if isinstance(path, str) and path.lower() not in _NOTHING:
         below = _without_dots(path)

@@ -308,3 +308,40 @@ def test_recognised_by_content(tmp_path: Path) -> None:
     assert [name for name in names if FORMAT.recognises(files, str(tmp_path / name), b"")] == ["yolo", "bare"]
     assert FORMAT.recognises(files, str(tmp_path / "yolo/data.yaml"), YAML.encode())
     assert not FORMAT.recognises(files, str(tmp_path / "yolo/data.yaml"), b"a: b")
+
+
+@pytest.mark.parametrize("key", ["validation", "valid"])
+def test_other_names_of_the_split_val_in_a_yaml_are_read(tmp_path: Path, key: str) -> None:
+    for split in ("train", "valid"):
+        write(tmp_path / f"{split}/images/{split}.jpg", "pixels")
+    uri = write(
+        tmp_path / "data.yaml", f"names: [fox]\ntrain: train/images\n{key}: valid/images\ntrain2: valid/images\n"
+    )
+    source, items = read_items(FORMAT, uri)
+    assert [item.fields["split"] for item in items] == ["train", "val"]
+    assert [told for code, told in source.surprises if "train2 is not read" in told]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("val: train/images\nvalid: train/images", "val and valid, which are one split"),
+        ("path: [a]", "path is"),
+        ("test: {a: b}", "not a folder, a list of images"),
+    ],
+)
+def test_a_yaml_whose_places_are_open_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    write(tmp_path / "train/images/a.jpg", "pixels")
+    uri = write(tmp_path / "data.yaml", f"names: [fox]\ntrain: train/images\n{text}\n")
+    with pytest.raises(ManifestError, match=told):
+        read_items(FORMAT, uri)
+
+
+@pytest.mark.parametrize(("path", "count"), [("../datasets/foxes", 1), (".", 0), ("train", 0), ("~", 0)])
+def test_a_path_of_the_yaml_that_is_not_there_is_decided_on(tmp_path: Path, path: str, count: int) -> None:
+    write(tmp_path / "train/images/a.jpg", "pixels")
+    below = "images" if path == "train" else "train/images"
+    uri = write(tmp_path / "data.yaml", f"names: [fox]\npath: {path}\ntrain: {below}\n")
+    source, items = read_items(FORMAT, uri)
+    assert len(items) == 1
+    assert len([one for one in source.decisions if one.what == "where the paths of the yaml start"]) == count
