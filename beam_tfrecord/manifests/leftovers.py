@@ -62,18 +62,7 @@ _TEXT_SUFFIXES = (
 _FIELDS = re.compile(r"[\r\n\t,;|\"'<>\[\]{}=]+")
 _WORDS = re.compile(r"[\s,;|\"'<>()\[\]{}=:]+")
 _LABEL_SUFFIXES = (
-    ".txt",
-    ".xml",
-    ".json",
-    ".csv",
-    ".tsv",
-    ".jsonl",
-    ".ndjson",
-    ".yaml",
-    ".yml",
-    ".mat",
-    ".npy",
-    ".parquet",
+    *(".txt", ".xml", ".json", ".csv", ".tsv", ".jsonl", ".ndjson", ".yaml", ".yml", ".mat", ".npy", ".parquet"),
 )
 
 

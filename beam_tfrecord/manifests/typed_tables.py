@@ -179,7 +179,7 @@ class TypedTable:
         return {
             "labels": self.labels,
             "category_ids": tuple(range(len(self.labels))) if self.labels else None,
-            **told_of_table(self.header, self.roles, config, *self.decisions),
+            **told_of_table(self.header, self.roles, config, *self.decisions, has_cells=False),
         }
 
     def picture_columns(self) -> list[str]:

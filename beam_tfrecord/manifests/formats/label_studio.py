@@ -53,14 +53,7 @@ _LABELS = (
 )
 _OF_ENTRY = frozenset(
     {
-        "id",
-        "annotator",
-        "annotation_id",
-        "created_at",
-        "updated_at",
-        "lead_time",
-        "agreement",
-        "inner_id",
+        *("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement", "inner_id"),
         "file_upload",
     }
 )

@@ -113,3 +113,11 @@ def test_one_row_per_box_is_read_as_boxes_in_one_piece(tmp_path: Path) -> None:
     sample = written(tmp_path, columns)
     assert [(f["image"], len(f["boxes"])) for _, f in rows_of(read(FORMAT, sample))] == [("a.jpg", 2), ("b.jpg", 1)]
     assert len(list(FORMAT.pieces(LocalFiles(), describe(FORMAT, sample)))) == 1
+
+
+def test_columns_that_are_not_read_come_with_no_cure_that_does_nothing_here(tmp_path: Path) -> None:
+    sample = written(tmp_path, {"image": ["a.jpg", "b.jpg"], "night": [0, 1], "rain": [1, 0]})
+    ((code, message),) = describe(FORMAT, sample).surprises
+    assert code == "columns_not_read"
+    assert "2 are not read at all" in message
+    assert "nothing but 0 and 1" not in message  # which is for tables whose cells were looked at
