@@ -29,6 +29,7 @@ from beam_tfrecord.manifests.formats.coco_annotations import (
     Category,
     fields_of,
     id_text,
+    is_ignored,
     kinds_of_annotation,
     kinds_of_file,
     parse_categories,
@@ -244,8 +245,9 @@ class CocoFormat(ManifestFormat):
                 continue
             told.use(IMAGES, "rows")
             notes = fields.get("notes", [])
-            told.use(ANNOTATIONS, "of a row", len(own) - len(notes))
-            told.name(ANNOTATIONS, "marked with ignore", image.told, len(notes))
+            ignored = sum(map(is_ignored, own))
+            told.use(ANNOTATIONS, "of a row", len(own) - ignored)
+            told.name(ANNOTATIONS, "marked with ignore", image.told, ignored)
             fields.update({"image": image.file_name, "id": image.id})
             if image.size is not None:
                 fields["size"] = image.size

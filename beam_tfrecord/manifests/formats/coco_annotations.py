@@ -43,6 +43,11 @@ class Annotation:
         return members
 
 
+def is_ignored(annotation: Annotation) -> bool:
+    """Whether it is marked with ``ignore``: mmdetection passes over it, COCO's evaluation counts it for nothing."""
+    return isinstance(annotation.value, Mapping) and annotation.value.get("ignore") in (1, True)
+
+
 def id_text(value: Any) -> str:
     """The id of an image as it is compared: 7, 7.0 and "7" are one, because tools mix them. '' for what is no id."""
     if isinstance(value, float) and value.is_integer():
@@ -142,10 +147,7 @@ def fields_of(
                 f"annotations[{annotation.place}] says nothing of its image: it has no bbox, no category_id, no caption"
             )
             raise RowError("bad_annotation", f"{told}: complete it, or take it out")
-        if members.raw("ignore") in (
-            1,
-            True,
-        ):  # which mmdetection passes over, and COCO's evaluation counts for nothing
+        if is_ignored(annotation):
             notes.append(("annotation_ignored", f"annotations[{annotation.place}]: it is marked with ignore"))
         elif "objects" in own or ("labels" in own and "labels" not in kinds):
             boxes.append(_box(annotation.place, members, categories))
@@ -153,6 +155,13 @@ def fields_of(
             labels.append(_category(members, categories).name)
         if "captions" in own:
             captions.append(members.raw("caption"))
+            number = id_text(annotation.value.get("category_id"))
+            if own == {"captions"} and number != "0" and number in map(str, categories):  # Datumaro writes a 0
+                name = categories[int(number)].name
+                told = (
+                    f"annotations[{annotation.place}]: its category ({name}) is not stored: it has a caption and no box"
+                )
+                notes.append(("annotation_ignored", told))
         if "panoptic" in own:
             panoptic.append(members)
     fields: dict[str, Any] = {"notes": notes} if notes else {}

@@ -291,3 +291,19 @@ def test_a_struct_of_lists_whose_classes_are_none_gives_no_class_by_default(
         ((code, message),) = rejects(items)
         assert code == "bad_box"
         assert "category is 3, not a list" in message
+
+
+@pytest.mark.parametrize(("number", "told"), [(7, 1), (0, 0), (99, 0), ("x", 0), ([], 0)])
+def test_the_category_of_a_caption_without_a_box_is_noted_where_it_is_one(
+    number: Any, told: int, tmp_path: Path
+) -> None:
+    write(tmp_path / "a.jpg", picture(1))
+    document = {
+        "images": [{"id": 1, "file_name": "a.jpg"}],
+        "annotations": [{"id": 1, "image_id": 1, "category_id": number, "caption": "a fox"}],
+        "categories": [{"id": 7, "name": "fox"}, {"id": 0, "name": "none"}],
+    }
+    _, (row,) = read_items(FORMATS["coco"], str(write(tmp_path / "c.json", json.dumps(document))))
+    assert [message for _, message in row.fields.get("notes", ()) if "its category (fox)" in message] == [
+        "annotations[0]: its category (fox) is not stored: it has a caption and no box"
+    ] * told
