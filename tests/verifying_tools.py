@@ -25,6 +25,12 @@ def verdict_of(*places: Path | str, limit: int = 0, decode: Decode = decode_for_
     return judge_dataset(reports, found, limit, storage)
 
 
+def is_faultless(folder: Path) -> bool:
+    """Whether nothing is wrong with a dataset, and something was looked at."""
+    verdict = verdict_of(folder)
+    return verdict.shards > 0 and not verdict.faults
+
+
 def faults_of(*places: Path | str) -> tuple[Fault, ...]:
     """All faults of what lies at some places."""
     return verdict_of(*places).faults

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tarfile
 import zipfile
 from pathlib import Path
@@ -46,18 +47,19 @@ def outputs_told(out: str) -> str:
     return "".join(line["message"] for line in lines if line["code"] == "own_output")
 
 
-@pytest.mark.parametrize("output", ["photos/out", "./photos/out/", "photos/deep/er/out", "photos/circle/out"])
 @pytest.mark.parametrize("source", ["photos", "photos/", "ABSOLUTE", "photos/**/*.*g"])
-def test_the_same_command_again_makes_the_same_dataset(photos: Path, output: str, source: str) -> None:
+def test_the_same_command_again_makes_the_same_dataset(photos: Path, source: str) -> None:
     source = source.replace("ABSOLUTE", str(photos))
     run("convert", "--input", source, "--output", "elsewhere")
-    made = []
-    for number in range(3):
-        run("convert", "--input", source, "--output", output, "--overwrite")
-        assert content(output) == content("elsewhere")
-        assert not outputs_told(output), number
-        made.append((Path(output) / "conversion.json").read_bytes())
-    assert made == made[:1] * 3  # what it writes itself is nothing that lay in the input
+    for output in ("photos/out", "./photos/out/", "photos/deep/er/out", "photos/circle/out"):
+        made = []
+        for number in range(2):
+            run("convert", "--input", source, "--output", output, "--overwrite")
+            assert content(output) == content("elsewhere"), output
+            assert not outputs_told(output), (output, number)
+            made.append((Path(output) / "conversion.json").read_bytes())
+        assert made[0] == made[1], output  # what it writes itself is nothing that lay in the input
+        shutil.rmtree(output)
 
 
 def test_an_output_reached_through_a_link_is_left_out(photos: Path) -> None:
@@ -114,10 +116,21 @@ def test_an_output_in_an_archive_is_left_out(photos: Path, kind: str) -> None:
     assert f"after.{kind}!/out is what this tool wrote" in outputs_told("two")
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a dataset, ``out``, and the same as ``out.tar``. Shared: tests only read it."""
+    folder = tmp_path_factory.mktemp("finished")
+    write_files(folder / "photos", class_folders(3))
+    run("convert", "--input", f"{folder}/photos", "--output", f"{folder}/out")
+    run("pack", f"{folder}/out", "--output", f"{folder}/out.tar")
+    return folder
+
+
 @pytest.mark.parametrize("source", ["out", "out/", "train=out", "out/*", "out/*.tfrecord", "out/**/*.json", "out.tar"])
-def test_a_dataset_as_input_is_told_what_to_use(photos: Path, capfd: pytest.CaptureFixture[str], source: str) -> None:
-    run("convert", "--input", "photos", "--output", "out")
-    run("pack", "out", "--output", "out.tar")
+def test_a_dataset_as_input_is_told_what_to_use(
+    finished: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], source: str
+) -> None:
+    monkeypatch.chdir(finished)
     assert main(["convert", "--input", source, "--output", "new"]) == 2
     (line,) = capfd.readouterr().err.splitlines()
     for word in ("that this tool made", "reshard", "merge", "extract"):

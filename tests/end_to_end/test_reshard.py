@@ -18,16 +18,13 @@ from pipelines.main import main
 from tests.end_to_end.datasets import SHARD, break_renaming, conversion, findings, shard_bytes, shard_files
 from tests.samples import noise, png, write_files, write_table
 from tests.tiny_reader import crc32c, decode, frame, read_shard
+from tests.verifying_tools import is_faultless
 
 Captured = pytest.CaptureFixture[str]
 
 
 def run(command: str, *arguments: str | Path) -> int:
     return main([command, *(str(argument) for argument in arguments)])
-
-
-def is_faultless(folder: Path) -> bool:
-    return run("verify", folder, "--decoder", "pillow", "--quiet") == 0
 
 
 def payloads(folder: Path, split: str) -> list[bytes]:
