@@ -24,7 +24,6 @@ START_SECONDS = 300
 # Those of Azurite, which are no secret: learn.microsoft.com/azure/storage/common/storage-connect-azurite.
 AZURE_ACCOUNT = "devstoreaccount1"
 AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-_MARKS: list[socket.socket] = []  # of the ports that this process has taken
 # The emulator keeps five connections waiting; the system drops a sixth, which comes again after a whole second.
 PATIENT_EMULATOR = """
 import runpy, socketserver
@@ -148,7 +147,7 @@ def free_port() -> int:
         except OSError:
             mark.close()
         else:
-            _MARKS.append(mark)
+            mark.detach()  # it stays bound as long as this process lives
             return port
     raise RuntimeError("no port is free")
 
