@@ -8,11 +8,16 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+import pytest
+
+from beam_tfrecord.storage import RetryPolicy
+from beam_tfrecord.storage.clients import forget_clients
 
 
 @dataclass
@@ -42,6 +47,8 @@ class Request:
 
 
 Script = Callable[[Request], Answer]
+Serve = Callable[[Script], AbstractContextManager["Server"]]
+QUICK = RetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.01)
 
 
 class Server(ThreadingHTTPServer):
@@ -156,3 +163,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """No log on stderr."""
+
+
+def in_place_of_a_store(
+    monkeypatch: pytest.MonkeyPatch, variables: Callable[[str], Mapping[str, str]]
+) -> Iterator[Serve]:
+    """For a fixture: runs a server to which the variables, made of its URL, lead the client of a store."""
+
+    @contextmanager
+    def run(script: Script) -> Iterator[Server]:
+        with serving(script) as server:
+            for name, value in {**variables(server.url), "NO_PROXY": "localhost"}.items():
+                monkeypatch.setenv(name, value)
+            yield server
+
+    yield run
+    forget_clients()

@@ -44,8 +44,9 @@ def example_parser(specs: Sequence[FeatureSpec], *, is_batch: bool) -> Callable[
 def sequence_parser(specs: Sequence[FeatureSpec]) -> Callable[[Any], Tensors]:
     """Parses a serialized tf.train.SequenceExample: context and feature lists together, by key."""
     tf = import_tensorflow()
-    context = {spec.key: _feature(tf, spec) for spec in specs if not spec.in_sequence}
-    steps = {spec.key: _step(tf, spec) for spec in specs if spec.in_sequence}
+    context, steps = (
+        {spec.key: _feature(tf, spec) for spec in specs if spec.in_sequence == in_steps} for in_steps in (False, True)
+    )
 
     def parse(serialized: Any) -> Tensors:
         found, found_steps = tf.io.parse_single_sequence_example(serialized, context, steps)
@@ -55,20 +56,12 @@ def sequence_parser(specs: Sequence[FeatureSpec]) -> Callable[[Any], Tensors]:
     return parse
 
 
-def _dtype(tf: Any, spec: FeatureSpec) -> Any:
-    return {"int64": tf.int64, "float": tf.float32, "bytes": tf.string}[spec.dtype]
-
-
 def _feature(tf: Any, spec: FeatureSpec) -> Any:
+    dtype = {"int64": tf.int64, "float": tf.float32, "bytes": tf.string}[spec.dtype]
     if None in spec.shape:
-        return tf.io.RaggedFeature(_dtype(tf, spec), row_splits_dtype=tf.int64)
-    return tf.io.FixedLenFeature(spec.shape, _dtype(tf, spec))
-
-
-def _step(tf: Any, spec: FeatureSpec) -> Any:
-    if None in spec.shape:
-        return tf.io.RaggedFeature(_dtype(tf, spec), row_splits_dtype=tf.int64)
-    return tf.io.FixedLenSequenceFeature(spec.shape, _dtype(tf, spec))
+        return tf.io.RaggedFeature(dtype, row_splits_dtype=tf.int64)
+    kind = tf.io.FixedLenSequenceFeature if spec.in_sequence else tf.io.FixedLenFeature
+    return kind(spec.shape, dtype)
 
 
 def _in_rows(tf: Any, values: Any, spec: FeatureSpec) -> Any:

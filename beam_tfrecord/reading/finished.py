@@ -28,15 +28,21 @@ class FinishedDataset:
 
     def channels(self) -> dict[str, Any]:
         """What statistics.json tells of the channels of stored images; empty when it tells nothing."""
-        uri = f"{self.folder}/{STATISTICS}"
-        return (read_object(uri, self.storage).get("channels") or {}) if self.storage.is_file(uri) else {}
+        return self._statistics("channels")
 
     def image_size(self) -> tuple[int | None, int | None]:
         """(height, width) that all stored images have in common, as statistics.json tells; None for what differs."""
-        uri = f"{self.folder}/{STATISTICS}"
-        images = read_object(uri, self.storage).get("images") if self.storage.is_file(uri) else None
-        height, width = (_common((images or {}).get(side)) for side in ("height", "width"))
+        images = self._statistics("images")
+        height, width = (_common(images.get(side)) for side in ("height", "width"))
         return height, width
+
+    def _statistics(self, name: str) -> dict[str, Any]:
+        """A part of statistics.json; empty where there is none. Raises DatasetError for one that is damaged."""
+        uri = f"{self.folder}/{STATISTICS}"
+        told = read_object(uri, self.storage).get(name) if self.storage.is_file(uri) else None
+        if not isinstance(told, dict | None):
+            raise DatasetError(f"{STATISTICS} is damaged: {name} is no object")
+        return told or {}
 
 
 def _common(digest: Any) -> int | None:

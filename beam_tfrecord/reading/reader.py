@@ -59,7 +59,8 @@ class ShardRecords:
             raise RecordFault(shard.file, number, offset, fault.cause) from None
 
     def stream(self, part: ShardPart) -> Iterator[bytes]:
-        """The records of a part of a shard, in order. Raises DatasetError when there are fewer than are stated."""
+        """The records of a part of a shard, in order. Raises DatasetError when there are fewer than are stated, or more
+        behind the last of them."""
         shard = part.shard
         with self.dataset.storage.open(self.dataset.uri(shard)) as file:
             if part.start and self.dataset.facts.compression == "none":
@@ -70,6 +71,8 @@ class ShardRecords:
                 return
             found = 0
             for record in read_records(file, shard.file, self.dataset.facts.compression):
+                if record.index >= shard.records:
+                    raise DatasetError(f"{shard.file} holds more than the {shard.records:,} records that are stated")
                 if record.index >= part.stop:
                     return
                 found = record.index + 1

@@ -51,7 +51,7 @@ def foreign_kind(head: bytes, name: str = "") -> str:
     A file that starts with a record's length and its right checksum, compressed or not, is one of TFRecords, whatever
     else it looks like. One that starts with what can be a length is a damaged one, unless it is surely something else.
     """
-    if any(_starts_right(kind, head) for kind in SUFFIXES):
+    if any(starts_right(kind, head) for kind in SUFFIXES):
         return ""
     for kind in SUFFIXES:
         inner = inflated_start(kind, head, _SNIFFED) if kind != "none" else b""
@@ -62,7 +62,8 @@ def foreign_kind(head: bytes, name: str = "") -> str:
     return f"the file holds no TFRecords: it is {found[0]}; {found[1]}" if found else ""
 
 
-def _starts_right(compression: str, head: bytes) -> bool:
+def starts_right(compression: str, head: bytes) -> bool:
+    """Whether a file that is compressed in this way starts with a length and its right checksum."""
     start = head[:HEADER_SIZE] if compression == "none" else inflated_start(compression, head, HEADER_SIZE)
     return len(start) == HEADER_SIZE and not parse_header(start)[1]
 

@@ -76,8 +76,7 @@ def mask(crc: int) -> int:
 
 def masked_crc32c(data: bytes) -> int:
     """The masked crc32c of some bytes."""
-    crc: int = google_crc32c.value(data)
-    return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
+    return mask(google_crc32c.value(data))
 
 
 @functools.lru_cache(maxsize=1 << 14)  # records of one collection have some thousand sizes
@@ -88,8 +87,7 @@ def make_header(length: int) -> bytes:
 
 def make_footer(data: bytes) -> bytes:
     """The four bytes behind a record."""
-    crc: int = google_crc32c.value(data)
-    return _CHECKSUM.pack(((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF)
+    return _CHECKSUM.pack(mask(google_crc32c.value(data)))
 
 
 def parse_header(header: bytes) -> tuple[int, str]:

@@ -7,8 +7,8 @@ from typing import BinaryIO
 
 import google_crc32c
 
-from beam_tfrecord.tfrecord.compression import SUFFIXES, DamagedStreamError, InflatedInput, PlainInput, inflated_start
-from beam_tfrecord.tfrecord.foreign import NO_BYTES, foreign_kind
+from beam_tfrecord.tfrecord.compression import SUFFIXES, DamagedStreamError, InflatedInput, PlainInput
+from beam_tfrecord.tfrecord.foreign import NO_BYTES, foreign_kind, starts_right
 from beam_tfrecord.tfrecord.framing import (
     FOOTER_SIZE,
     FRAME_SIZE,
@@ -107,8 +107,7 @@ def detect_compression(head: bytes, name: str = "") -> str:
     first bytes decide.
     """
     for compression in SUFFIXES:
-        start = head[:HEADER_SIZE] if compression == "none" else inflated_start(compression, head, HEADER_SIZE)
-        if len(start) == HEADER_SIZE and not parse_header(start)[1]:
+        if starts_right(compression, head):
             return compression
     for compression, suffix in SUFFIXES.items():
         if suffix and name.endswith(suffix):

@@ -7,18 +7,17 @@ import hashlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
 from beam_tfrecord.errors import ConfigError, ImageError, StorageError
 from beam_tfrecord.options.config import ConvertConfig
-from beam_tfrecord.storage import RetryPolicy, Storage, StorageOptions
+from beam_tfrecord.storage import Storage, StorageOptions
 from beam_tfrecord.storage.clients import forget_clients
 from tests.emulators import AZURE_KEY, free_port
-from tests.loopback import Answer, Request, Server, serving
+from tests.loopback import QUICK, Answer, Request, Serve, in_place_of_a_store, serving
 
 pytest.importorskip("azure.identity")
 from azure.core.exceptions import ClientAuthenticationError
@@ -29,28 +28,18 @@ from beam_tfrecord.storage.azure import Way, find_way
 
 PIXELS = bytes(range(256)) * 100
 BOX = "az://account/box"
-Serve = Callable[[Callable[[Request], Answer]], "contextmanager[Server]"]
+ACCOUNT = f"AccountName=account;AccountKey={AZURE_KEY};BlobEndpoint="
 
 
 @pytest.fixture
 def storage() -> Storage:
-    return Storage(StorageOptions(retry=RetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.01)))
+    return Storage(StorageOptions(retry=QUICK))
 
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     """Runs a server in the place of Azure Storage."""
-
-    @contextmanager
-    def run(script: Callable[[Request], Answer]) -> Iterator[Server]:
-        with serving(script) as server:
-            told = f"AccountName=account;AccountKey={AZURE_KEY};BlobEndpoint={server.url}"
-            monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", told)
-            monkeypatch.setenv("NO_PROXY", "localhost")
-            yield server
-
-    yield run
-    forget_clients()
+    yield from in_place_of_a_store(monkeypatch, lambda url: {"AZURE_STORAGE_CONNECTION_STRING": ACCOUNT + url})
 
 
 def md5(data: bytes) -> str:

@@ -9,8 +9,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -18,17 +17,14 @@ import google_crc32c
 import pytest
 
 from beam_tfrecord.errors import ImageError, StorageError
-from beam_tfrecord.storage import RetryPolicy, Storage, StorageOptions
+from beam_tfrecord.storage import Storage, StorageOptions
 from beam_tfrecord.storage.answers import Place
-from beam_tfrecord.storage.clients import forget_clients
 from beam_tfrecord.storage.fetch import Fetcher
 from beam_tfrecord.storage.gcs_login import Login, NoMetadataServerError, _probing_request, connect, login_faults
 from tests.emulators import free_port
-from tests.loopback import Answer, Request, Server, serving
+from tests.loopback import QUICK, Answer, Request, Serve, Server, in_place_of_a_store, serving
 
-QUICK = RetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.01)
 PIXELS = bytes(range(256)) * 100
-Serve = Callable[[Callable[[Request], Answer]], "contextmanager[Server]"]
 
 
 @pytest.fixture
@@ -39,16 +35,7 @@ def storage() -> Storage:
 @pytest.fixture
 def google(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     """Runs a server in the place of Cloud Storage."""
-
-    @contextmanager
-    def run(script: Callable[[Request], Answer]) -> Iterator[Server]:
-        with serving(script) as server:
-            monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
-            monkeypatch.setenv("NO_PROXY", "localhost")
-            yield server
-
-    yield run
-    forget_clients()
+    yield from in_place_of_a_store(monkeypatch, lambda url: {"STORAGE_EMULATOR_HOST": url})
 
 
 def hashed(data: bytes) -> dict[str, str]:

@@ -6,47 +6,34 @@ import base64
 import hashlib
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import google_crc32c
 import pytest
 
 from beam_tfrecord.errors import ImageError, StorageError
-from beam_tfrecord.storage import RetryPolicy, Storage, StorageOptions
-from beam_tfrecord.storage.clients import forget_clients
-from tests.loopback import Answer, Request, Server, serving
+from beam_tfrecord.storage import Storage, StorageOptions
+from tests.loopback import QUICK, Answer, Request, Serve, in_place_of_a_store
 
 pytest.importorskip("boto3")
 PIXELS = bytes(range(256)) * 100
-Serve = Callable[[Callable[[Request], Answer]], "contextmanager[Server]"]
+KEYS = {
+    "AWS_ACCESS_KEY_ID": "key",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "AWS_SESSION_TOKEN": "a token",
+    "AWS_DEFAULT_REGION": "us-east-1",
+}
 
 
 @pytest.fixture
 def storage() -> Storage:
-    return Storage(StorageOptions(retry=RetryPolicy(attempts=4, first_wait=0.001, longest_wait=0.01)))
+    return Storage(StorageOptions(retry=QUICK))
 
 
 @pytest.fixture
 def amazon(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     """Runs a server in the place of S3."""
-
-    @contextmanager
-    def run(script: Callable[[Request], Answer]) -> Iterator[Server]:
-        with serving(script) as server:
-            for name, value in (
-                ("AWS_ENDPOINT_URL", server.url),
-                ("AWS_ACCESS_KEY_ID", "key"),
-                ("AWS_SECRET_ACCESS_KEY", "secret"),
-                ("AWS_SESSION_TOKEN", "a token"),
-                ("AWS_DEFAULT_REGION", "us-east-1"),
-                ("NO_PROXY", "localhost"),
-            ):
-                monkeypatch.setenv(name, value)
-            yield server
-
-    yield run
-    forget_clients()
+    yield from in_place_of_a_store(monkeypatch, lambda url: {"AWS_ENDPOINT_URL": url, **KEYS})
 
 
 def stated(kind: str, digest: bytes) -> dict[str, str]:

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import beam_tfrecord
-from beam_tfrecord.errors import ConfigError
+from beam_tfrecord.errors import ConfigError, DatasetError
 from benchmarks.near_duplicates import scene
 from tests.end_to_end.datasets import converted
 from tests.samples import jpeg, noise, png, write_files
@@ -83,6 +83,17 @@ def test_normalised_pictures_have_mean_0_and_deviation_1(
     # TensorFlow makes the colours of subsampled JPEGs in another way.
     np.testing.assert_allclose(values.mean(axis=0), 0, atol=0.04)
     np.testing.assert_allclose(values.std(axis=0), 1, atol=0.02)
+
+
+def test_statistics_that_are_damaged_are_told(tmp_path: Path, photos: dict[str, bytes]) -> None:
+    write_files(tmp_path / "in" / "x", photos)
+    converted(tmp_path / "in", tmp_path / "out")
+    statistics = tmp_path / "out/statistics.json"
+    told = json.loads(statistics.read_text())
+    for name in ("channels", "images"):
+        statistics.write_text(json.dumps({**told, name: [1]}))
+        with pytest.raises(DatasetError, match=rf"statistics\.json is damaged: {name} is no object"):
+            beam_tfrecord.load(tmp_path / "out", normalize="dataset")
 
 
 def test_what_cannot_be_normalised_is_told(tmp_path: Path, photos: dict[str, bytes]) -> None:

@@ -281,6 +281,17 @@ def test_missing_records_are_told(dataset: Find, tmp_path: Path) -> None:
         read(out, "train")[-1]
 
 
+@pytest.mark.parametrize("name", ["classes", "table"])
+def test_records_beyond_the_stated_ones_are_told(dataset: Find, tmp_path: Path, name: str) -> None:
+    out = copy(dataset(name), tmp_path)
+    shard = max(out.glob("train-*.tfrecord"))
+    count = len(read_shard(shard))
+    shard.write_bytes(shard.read_bytes() + shard.read_bytes()[: len(read_shard(shard)[0]) + 16])
+    with pytest.raises(DatasetError, match=f"holds more than the {count} records that are stated"):
+        list(read(out, "train"))
+    assert len(list(read(out, f"train[:{len(read(out, 'train')) - 1}]"))) == len(read(out, "train")) - 1
+
+
 def test_records_of_another_dataset_are_told(dataset: Find, tmp_path: Path) -> None:
     out = copy(dataset("classes"), tmp_path)
     told = json.loads((out / "conversion.json").read_text())
