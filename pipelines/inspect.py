@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from beam_tfrecord.conversion.job import Job
 from beam_tfrecord.errors import REJECT_CODES, WARNING_CODES, ConfigError, nearest
 from beam_tfrecord.options.config import SECTIONS
+from beam_tfrecord.options.run_config import RunConfig
 from beam_tfrecord.storage import Storage, join
 from beam_tfrecord.tools.inspecting import (
     Found,
@@ -106,7 +107,8 @@ def inspect(arguments: Sequence[str]) -> int:
     flags, place, beam_flags = parse(arguments)
     inspection = look(flags, place, beam_flags)
     if flags.findings_file:
-        Storage().write_bytes(flags.findings_file, inspection.lines())
+        storage = Storage.for_run(RunConfig(gcs_user_project=flags.gcs_user_project))
+        storage.write_bytes(flags.findings_file, inspection.lines())
     if not flags.json:
         for line in finding_lines(inspection, flags.max_findings):
             print(printable(line))
@@ -137,7 +139,8 @@ def parse(arguments: Sequence[str]) -> tuple[argparse.Namespace, str, list[str]]
 def look(flags: argparse.Namespace, place: str, beam_flags: Sequence[str]) -> Inspection:
     """What the pipeline finds, on the runner that the flags name. place: of a dataset, '' for the inputs."""
     with tempfile.TemporaryDirectory(prefix="beam-tfrecord-") as folder:
-        found = find_dataset(place, Storage()) if place else None
+        asked = Storage.for_run(RunConfig(gcs_user_project=flags.gcs_user_project))
+        found = find_dataset(place, asked) if place else None
         options, notes = ({}, ()) if found is None else dataset_options(place, found)
         config = config_from(flags, output=folder, **options)
         storage = Storage.for_run(config.run)

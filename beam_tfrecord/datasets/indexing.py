@@ -14,6 +14,7 @@ from beam_tfrecord.tfrecord import (
     RecordFault,
     detect_compression,
     fault_of_start,
+    read_index,
     write_index,
 )
 from beam_tfrecord.tfrecord.framing import HEADER_SIZE, parse_header
@@ -48,6 +49,21 @@ def write_index_file(
     confirm()
     storage.write_bytes(uri + INDEX_SUFFIX, write_index(places))
     return len(places)
+
+
+def indexed_places(uri: str, size: int, storage: Storage) -> list[tuple[int, int]] | None:
+    """(offset, size with the frame) of each record of a file, as its index says. size: of the file.
+
+    None where there is no index, and where it is damaged or of another file.
+    """
+    if not storage.is_file(uri + INDEX_SUFFIX):
+        return None
+    try:
+        with storage.open(uri + INDEX_SUFFIX) as index:
+            places = read_index(index.read(), uri)
+    except DatasetError:
+        return None
+    return places if sum(places[-1] if places else ()) == size else None
 
 
 def find_places(file: BinaryIO, name: str) -> Iterator[tuple[int, int]]:

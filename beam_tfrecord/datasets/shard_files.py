@@ -231,10 +231,12 @@ def _record_files(folder: str, storage: Storage) -> tuple[list[ShardFile], list[
         below = [path for path in below if not any(path.startswith(f"{place}/") for place in own)]
     else:
         chosen, below = below, []
+    unread: list[str] = []
     if not chosen:
-        chosen = [name for name in names if holds_records(f"{folder}/{name}", storage)]
+        chosen = [name for name in names if holds_records(f"{folder}/{name}", storage, unread)]
     if not chosen:
-        raise DatasetError(f"{folder} holds no TFRecord files")
+        told = f" that could be read: {unread[0]}" if unread else ""
+        raise DatasetError(f"{folder} holds no TFRecord files{told}")
     return [ShardFile(f"{folder}/{name}", name, split_of(f"{name_of(folder)}/{name}")) for name in chosen], below
 
 
@@ -242,12 +244,14 @@ def _is_hidden(path: str) -> bool:
     return any(part.startswith(".") for part in path.split("/"))
 
 
-def holds_records(uri: str, storage: Storage) -> bool:
-    """Whether a file starts with the header of a record, compressed or not."""
+def holds_records(uri: str, storage: Storage, unread: list[str]) -> bool:
+    """Whether a file starts with the header of a record, compressed or not; of one that cannot be read, ``unread`` is
+    told why."""
     try:
         with storage.open(uri) as file:
             head = file.read(_HEAD)
-    except OSError:
+    except OSError as error:
+        unread.append(f"{name_of(uri)}: {error}")
         return False
     return starts_with_record(head, detect_compression(head))
 

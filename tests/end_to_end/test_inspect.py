@@ -6,11 +6,13 @@ import json
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from PIL import Image, ImageFilter
 
+from beam_tfrecord.errors import DatasetError
+from beam_tfrecord.storage import Storage
 from benchmarks.near_duplicates import scene
 from pipelines.main import main
 from tests.end_to_end.datasets import converted, findings, shard_files
@@ -242,3 +244,18 @@ def test_mistakes_are_told_in_a_line(tmp_path: Path, pictures: Path, capsys: Cap
         said = capsys.readouterr().err
         assert told_of in said, (said, arguments)
         assert "Traceback" not in said
+
+
+def test_the_project_that_pays_for_requests_is_known_before_the_dataset_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    projects: list[str | None] = []
+
+    def look(place: str, storage: Storage) -> NoReturn:
+        projects.append(storage.options.gcs_user_project)
+        raise DatasetError(f"{place}: seen")
+
+    monkeypatch.setattr("pipelines.inspect.find_dataset", look)
+    assert main(["inspect", str(tmp_path), "--gcs_user_project", "ours"]) == 1
+    assert projects == ["ours"]
+    assert "seen" in capsys.readouterr().err

@@ -41,6 +41,13 @@ def test_a_dataset_is_what_its_conversion_json_lists(tmp_path: Path) -> None:
         assert found.folder == str(tmp_path)
 
 
+def test_a_file_that_cannot_be_read_is_named_where_no_records_are_found(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "notes").write_text("no records")
+    with pytest.raises(DatasetError, match="holds no TFRecord files that could be read: loop: "):
+        find(tmp_path)
+
+
 def test_a_folder_from_elsewhere_is_its_record_files(tmp_path: Path) -> None:
     wanted = [
         "a.tfrecord",

@@ -454,13 +454,16 @@ class _RowsOfFile:
                 yield name, values[0] if len(values) == 1 else values
 
     def _parts(self, view: RecordView) -> dict[str, str]:
-        """What options say that certain features are."""
+        """What options say that certain features are. Raises UnextractableError for one with several values."""
         parts = {}
         for name in ("split", "group"):
             key = getattr(self.config, f"{name}_column")
-            feature = view.features.get(key) if key is not None else None
-            if feature is not None and len(feature.values) == 1:
-                parts[name] = str(cell_of(feature.values[0]))
+            values = view.features[key].values if key in view.features else ()
+            if len(values) > 1:
+                cause = f"--{name}_column {key} has {len(values)} values, and must have one"
+                raise UnextractableError("wrong_features", cause)
+            if values:
+                parts[name] = str(cell_of(values[0]))
         return parts
 
     def _account(self, found: ExtractedRecord) -> None:

@@ -68,7 +68,10 @@ def _boxes(features: Features, keys: Keys) -> list[list[float]] | None:
     lists = [side for side in sides if side is not None]
     if not lists:
         return None
-    if len(lists) < 4 or len({len(side) for side in lists}) != 1:
+    if len(lists) < 4:
+        missing = [side for side, values in zip(_SIDES, sides, strict=True) if values is None]
+        raise UnextractableError("uneven_lists", f"the boxes have no {' and no '.join(missing)}")
+    if len({len(side) for side in lists}) != 1:
         raise UnextractableError("uneven_lists", "the four lists of the sides of boxes have different lengths")
     return [list(box) for box in zip(*lists, strict=True)]
 

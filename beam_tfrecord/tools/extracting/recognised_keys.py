@@ -26,6 +26,7 @@ from beam_tfrecord.tools.extracting.records import dtypes_of
 LOOKED_FILES = 8  # of a place, that are looked into before it is read
 LOOKED_RECORDS = 32  # of each of them
 _PICTURES = frozenset({"jpeg", "png", "gif", "bmp", "webp", "tiff", "avif", "heic", "jpeg2000", "jpegxl"})
+_OF_TABLES = ("label_pattern", "label_separator", "sequence_column", "order_column")
 _LABEL_WORDS = frozenset({"label", "labels", "class", "classes", "category", "categories", "target", "species"})
 
 
@@ -109,6 +110,12 @@ def keys_of(look: Look, config: ManifestConfig, uri: str, decided: list[Decision
         decided.append(Decision("key of the classes of boxes", keys["object_label"], "its name"))
     if config.id_column is not None:
         _take(keys, "source_id", _known(config.id_column, "--id_column", look, uri))
+    if config.mask_column is not None:
+        _take(keys, "semantic_mask", _known(config.mask_column, "--mask_column", look, uri))
+    for name in ("split_column", "group_column"):  # their values are read beside what a record is known to hold
+        asked = getattr(config, name)
+        if asked is not None:
+            _known(asked, f"--{name}", look, uri)
     return keys
 
 
@@ -172,7 +179,10 @@ def _likely_labels(look: Look, keys: Mapping[str, str]) -> list[str]:
 
 
 def unread(look: Look, keys: Mapping[str, str], config: ManifestConfig) -> Iterator[tuple[str, str]]:
-    """What is called like a label and was not read, where nothing was."""
+    """What is called like a label and was not read, where nothing was; and options that say nothing of records."""
+    for name in _OF_TABLES:
+        if getattr(config, name) is not None:
+            yield "columns_not_read", f"--{name} is not used: it is about tables and lists, and these are TFRecords"
     if {"label", "label_text", "object_label", "object_text"} & keys.keys():
         return
     likely = [key for key in _likely_labels(look, keys) if key not in {column.name for column in config.columns}]

@@ -11,17 +11,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import BinaryIO
 
-from beam_tfrecord.datasets.indexing import find_places
+from beam_tfrecord.datasets.indexing import find_places, indexed_places
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import (
     FRAME_SIZE,
-    INDEX_SUFFIX,
     Record,
     RecordFault,
     detect_compression,
     fault_of_start,
-    read_index,
     scan_records,
 )
 from beam_tfrecord.tools.resharding.ranges import Segment, SourceFile
@@ -84,8 +82,8 @@ def _start(file: BinaryIO, segment: Segment, compression: str, storage: Storage)
     """(number, offset) of a record at or before the first one wanted, from which the file can be read."""
     if compression != "none" or segment.start == 0:
         return 0, 0
-    places = _indexed_places(file, segment, storage)
-    if places is not None:
+    places = indexed_places(segment.uri, file.seek(0, 2), storage)
+    if places is not None and len(places) == segment.total:
         return segment.start, places[segment.start][0]
     for number, (offset, size) in enumerate(find_places(file, segment.name)):
         if number == segment.start:
@@ -93,21 +91,6 @@ def _start(file: BinaryIO, segment: Segment, compression: str, storage: Storage)
         if number == segment.start - 1:
             return number + 1, offset + size  # the next header is read with its record, and its faults told there
     return 0, 0  # fewer records than are stated: reading from the start tells how many
-
-
-def _indexed_places(file: BinaryIO, segment: Segment, storage: Storage) -> list[tuple[int, int]] | None:
-    """What the index beside the file says, unless it is of another file."""
-    uri = segment.uri + INDEX_SUFFIX
-    if not storage.is_file(uri):
-        return None
-    try:
-        with storage.open(uri) as index:
-            places = read_index(index.read(), uri)
-    except DatasetError:
-        return None
-    size = file.seek(0, 2)
-    is_of_file = len(places) == segment.total and sum(places[-1]) == size
-    return places if is_of_file else None
 
 
 @contextlib.contextmanager

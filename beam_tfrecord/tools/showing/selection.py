@@ -9,12 +9,13 @@ from typing import Any
 
 from beam_tfrecord.annotations.base import Feature
 from beam_tfrecord.datasets.facts import DatasetFacts
+from beam_tfrecord.datasets.indexing import indexed_places
 from beam_tfrecord.datasets.record_keys import guess_keys
 from beam_tfrecord.datasets.record_view import RecordView, view_record
 from beam_tfrecord.datasets.shard_files import FoundFiles, ShardFile
 from beam_tfrecord.errors import ConfigError, nearest
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.tfrecord import INDEX_SUFFIX, Record, RecordFault, read_index, read_record, scan_records
+from beam_tfrecord.tfrecord import INDEX_SUFFIX, Record, RecordFault, read_record, scan_records
 
 # What ``label=`` is compared with: names and ids of everything that is a label.
 _LABELS = (
@@ -215,7 +216,11 @@ def _numbered(
     for file in files:
         if not missing:
             return
-        places = _index_of(file, storage)
+        places = None
+        if storage.is_file(file.uri + INDEX_SUFFIX):
+            places = indexed_places(file.uri, storage.size(file.uri), storage)
+            if places is None:
+                tell(f"{file.name}{INDEX_SUFFIX} is not the index of {file.name}, and is not used: write it anew")
         count = len(places) if places is not None else file.stated.records if file.stated is not None else None
         if count is not None and missing[0] >= start + count:
             start += count
@@ -240,15 +245,6 @@ def _numbered(
         start += count if count is not None else found
     if missing:
         raise ConfigError(f"--index {missing[0]}: there are {start:,} records, numbered from 0")
-
-
-def _index_of(file: ShardFile, storage: Storage) -> list[tuple[int, int]] | None:
-    """(offset, size) of each record from the index file of a shard; None when it has none."""
-    uri = file.uri + INDEX_SUFFIX
-    if not storage.is_file(uri):
-        return None
-    with storage.open(uri) as stream:
-        return read_index(stream.read(), uri)
 
 
 def _indexed(

@@ -54,6 +54,8 @@ def check_objects(frame: Frame, keys: Mapping[str, str], *, partial: bool = Fals
     yield from _check_lengths(frame, keys, _PER_POINT, partial)
     if partial:
         yield from _check_lengths(frame, keys, ("label", "label_text"), partial)
+        yield from _check_complete(frame, keys, [f"bbox_{side}" for side in SIDES])
+        yield from _check_complete(frame, keys, ["keypoint_x", "keypoint_y"])
     uneven = list(_check_lengths(frame, keys, _PER_OBJECT, partial))
     yield from uneven
     rows = box_rows(frame, keys)
@@ -118,6 +120,15 @@ def _check_lengths(frame: Frame, keys: Mapping[str, str], names: Sequence[str], 
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{key} {length}" for key, length in lengths.items())
         yield Problem("uneven_lists", f"lists that belong together have different lengths: {told}")
+
+
+def _check_complete(frame: Frame, keys: Mapping[str, str], names: Sequence[str]) -> Iterator[Problem]:
+    """Whether lists of numbers that mean nothing without one another are all there, or none."""
+    missing = [name for name in names if _values(frame, keys.get(name)) is None]
+    if 0 < len(missing) < len(names):
+        there = next(keys[name] for name in names if name not in missing)
+        told = " and no ".join(name.rpartition("_")[2] for name in missing)
+        yield Problem("uneven_lists", f"{there} is there, but no {told} that belongs to it")
 
 
 def _check_keypoints(frame: Frame, keys: Mapping[str, str], objects: int) -> Iterator[Problem]:

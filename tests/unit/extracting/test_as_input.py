@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from beam_tfrecord.core.elements import Member, Row
+from beam_tfrecord.core.elements import Member, RejectedRow, Row
 from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests import detect_format
 from beam_tfrecord.manifests.base import Source
@@ -134,6 +134,38 @@ def test_keys_are_named_with_options(tmp_path: Path) -> None:
     assert Storage().read("", fields["member"]) == PICTURES[0]
     with pytest.raises(ConfigError, match=r"--label_key kine: .*did you mean 'kind'"):
         source_of(path, image_key="left", label_key="kine")
+
+
+def test_a_split_group_or_mask_that_no_record_has_is_refused_with_the_nearest(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tfrecord", {**imagenet(0), "part": texts("test"), "shape": texts(PNG)})
+    for flag in ("split_column", "group_column", "mask_column"):
+        with pytest.raises(ConfigError, match=rf"--{flag} prt: .*did you mean 'part'"):
+            source_of(path, **{flag: "prt"})
+    fields = first_row(path, split_column="part", group_column="part", mask_column="shape")
+    assert (fields["split"], fields["group"]) == ("test", "test")
+    assert Storage().read("", fields["mask_member"]) == PNG
+
+
+@pytest.mark.parametrize("flag", ["split_column", "group_column"])
+def test_a_record_with_several_splits_or_groups_is_rejected_and_one_with_none_has_none(
+    tmp_path: Path, flag: str
+) -> None:
+    path = write(tmp_path / "a.tfrecord", {**imagenet(0), "part": texts("a", "b")}, {**imagenet(1), "part": texts()})
+    items = read(TfrecordFormat(), Sample(str(path), [], options={flag: "part"}))
+    assert rejects_of(items) == [(f"{path}:0", "bad_row")]
+    (message,) = [item.finding.message for item in items if isinstance(item, RejectedRow)]
+    assert f"--{flag} part has 2 values" in message
+    ((_, fields),) = rows_of(items)
+    assert not {"split", "group"} & fields.keys()
+
+
+def test_options_of_tables_are_told_to_say_nothing_of_records(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tfrecord", imagenet(0))
+    assert source_of(path).surprises == ()
+    options = {"label_pattern": "(?P<label>.)", "label_separator": ",", "sequence_column": "a", "order_column": "b"}
+    told = source_of(path, **options).surprises
+    assert [code for code, _ in told] == ["columns_not_read"] * 4
+    assert all(f"--{name} is not used" in text for name, (_, text) in zip(options, told, strict=True))
 
 
 def test_records_without_an_image_are_refused_unless_columns_are_asked_for(tmp_path: Path) -> None:

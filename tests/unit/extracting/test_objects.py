@@ -116,6 +116,14 @@ def test_lists_that_do_not_fit_are_told(key: str, feature: Feature, code: str) -
     assert error.value.problem.code == code
 
 
+def test_a_missing_side_of_boxes_is_called_by_its_name() -> None:
+    keys = {f"bbox_{side}": side for side in ("xmin", "ymin", "xmax", "ymax")}
+    sides = {side: Feature("float", [0.5]) for side in ("xmin", "ymin", "xmax")}
+    with pytest.raises(UnextractableError) as error:
+        extracted(sides, keys)
+    assert error.value.problem == ("uneven_lists", "the boxes have no ymax")
+
+
 def test_elsewhere_lists_that_do_not_fit_the_objects_are_left_out_and_told() -> None:
     features = {
         "objects/bbox": Feature("float", [0.0, 0.0, 1.0, 1.0]),

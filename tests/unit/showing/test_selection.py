@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from beam_tfrecord.datasets.indexing import write_index_file
-from beam_tfrecord.errors import ConfigError, DatasetError
+from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord.example import encode_example, encode_sequence_example
 from beam_tfrecord.tools.showing.selection import PickedRecord, files_of_split
@@ -73,15 +73,13 @@ def test_a_number_beyond_the_last_record_is_told(dataset: Handmade, number: int)
         picked_from(dataset.folder, numbers=(number,))
 
 
-def test_an_index_of_another_file_is_noticed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", ["0 100\n100 100\n200 100\n", "0 100\n", "", "no index\n"])
+def test_an_index_of_another_file_is_told_and_not_used(tmp_path: Path, content: str) -> None:
     dataset = small_dataset(tmp_path)
-    (tmp_path / f"{dataset.shards[0]}.idx").write_text("0 100\n100 100\n200 100\n")
+    (tmp_path / f"{dataset.shards[0]}.idx").write_text(content)
     told: list[str] = []
-    assert picked_from(tmp_path, numbers=(1,), told=told) == []
-    assert "record 1 at byte 100" in told[0]
-    (tmp_path / f"{dataset.shards[0]}.idx").write_text("no index\n")
-    with pytest.raises(DatasetError, match=r"\.idx:1"):
-        picked_from(tmp_path, numbers=(1,))
+    assert filenames(picked_from(tmp_path, numbers=(1,), told=told)) == ["photos/1.jpg"]
+    assert told == [f"{dataset.shards[0]}.idx is not the index of {dataset.shards[0]}, and is not used: write it anew"]
 
 
 def test_a_split_is_its_files(dataset: Handmade) -> None:

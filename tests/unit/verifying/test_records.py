@@ -192,6 +192,19 @@ def test_keypoints_lie_in_the_image_and_are_counted() -> None:
         assert [own for own, _ in foreign({**objects, **change})] == [code], change
 
 
+def test_boxes_and_keypoints_from_elsewhere_of_which_a_side_is_missing_are_told() -> None:
+    box = {
+        f"image/object/bbox/{side}": floats(0.1 if "min" in side else 0.5) for side in ("ymin", "xmin", "ymax", "xmax")
+    }
+    for key in box:
+        (code, cause), *more = foreign({name: feature for name, feature in box.items() if name != key})
+        assert (code, more) == ("uneven_lists", []), key
+        assert f"no {key.rpartition('/')[2]} that belongs to it" in cause
+        assert [own for own, _ in foreign({**box, key: texts("0.1")})] == ["uneven_lists"]
+    points = {"image/object/keypoint/x": floats(0.5), "image/object/keypoint/visibility": whole(2)}
+    assert "uneven_lists" in [own for own, _ in foreign({**box, **points})]
+
+
 def test_boxes_in_rows_are_checked_as_well() -> None:
     rows = {"objects/bbox": floats(0.1, 0.1, 0.5, 0.5, 0.2, 0.6, 0.9, 0.4), "objects/label": whole(1, 2)}
     assert [(code, cause.split(" ")[1]) for code, cause in foreign(rows)] == [("bad_box", "1")]
