@@ -224,7 +224,7 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
             "Put the label files where the format expects them; the message names one that belongs to no image.",
         ),
         "label_files_unused": Explanation(
-            "More than half of the label files belong to no image.",
+            "Label files belong to no image: more than half of them, or some where images have none.",
             "Put them where the format expects them, under the names of their images.",
         ),
         "columns_not_read": Explanation(

@@ -85,11 +85,18 @@ def account_inputs(
         decisions = (*source.decisions, *survey.decisions.get(number, ()))
         if walk is not None:
             others = merge_sketches(sketch for other, sketch in survey.files.items() if other != number)
-            census, told_more = take_census(
+            census, told_more, splits = take_census(
                 source, survey.files.get(number, HashSketch()), others, manifests, config, walk
             )
             counted.append(census)
             decisions = (*decisions, *told_more)
+            if len(splits) > 1 and not survey.own_splits and config.splits.splits is None:
+                folders = (
+                    f"the images lie in folders called like splits ({', '.join(sorted(splits))}), and nothing tells "
+                    "the split of a row, so that all go to train: give the rows a column split, the parts as several "
+                    "--input (test=PLACE), or --splits"
+                )
+                source = replace(source, surprises=(*source.surprises, ("doubtful_reading", folders)))
         account = merge_accounts(counted)
         broken = faults(account)
         if broken:
@@ -142,6 +149,12 @@ def _doubtful_labels(labels: Mapping[str, int]) -> Iterator[str]:
         yield (
             f"{sum(labels[name] for name in several):,} labels seem to be several in one text, such as {several[0]!r}, "
             "and each such text is a class: --label_separator takes them apart, and JSON Lines can have lists"
+        )
+    measured = [name for name in sorted(labels) if (number := _NUMBER.fullmatch(name)) and number[3]]
+    if 2 * len(measured) > len(labels):
+        yield (
+            f"{len(measured):,} of {len(labels):,} labels are numbers with a fraction, such as {measured[0]!r}, and "
+            "each is a class: --columns NAME:float keeps a column of measured values as it is"
         )
     empty = [name for name in sorted(labels) if name.casefold() in _NO_VALUES]
     if empty:

@@ -21,6 +21,7 @@ from beam_tfrecord.manifests.filenames import is_image_name
 from beam_tfrecord.manifests.leftovers import Reads, tell_files
 from beam_tfrecord.manifests.own_outputs import LEFT_OUT, datasets_among, spelled_below
 from beam_tfrecord.manifests.siblings import without_suffix
+from beam_tfrecord.manifests.split_names import split_above
 from beam_tfrecord.manifests.text.uri_text import with_slash
 from beam_tfrecord.options.config import ConvertConfig
 
@@ -31,18 +32,20 @@ SPARE = 10_000
 
 def take_census(
     source: Source, used: HashSketch, others: HashSketch, manifests: Collection[str], config: ConvertConfig, walk: Walk
-) -> tuple[Account, tuple[Decision, ...]]:
-    """The account of the files below ``source.census``; none, and a decision that says so, where they are too many.
+) -> tuple[Account, tuple[Decision, ...], frozenset[str]]:
+    """The account of the files below ``source.census``; none, and a decision that says so, where they are too many. And
+    the folders called like splits that those which rows name lie in.
 
     used, others: hashes of the files that the rows of this and of the other inputs name (by uri; those of rejected rows
     as the manifest spells them). manifests: uris of all inputs. config: names the
     folder that is written to, of which nothing is told, and files of labels and names.
     """
     if not source.census:
-        return NO_ACCOUNT, ()
+        return NO_ACCOUNT, (), frozenset()
     limit = FILES_PER_IMAGE * used.count + SPARE
     if used.hashes is None or others.hashes is None:
-        return NO_ACCOUNT, (Decision("files beside the images", "not counted", f"{used.count:,} images are too many"),)
+        why = f"{used.count:,} images are too many"
+        return NO_ACCOUNT, (Decision("files beside the images", "not counted", why),), frozenset()
     # Rows spell what lies in the working folder without it, unless an option names it: --input . or ./list.csv.
     is_here = source.census == "." and not source.base.startswith(".")
     folder = "" if is_here else with_slash(source.census)
@@ -52,7 +55,7 @@ def take_census(
     files = list(itertools.islice(spelled, limit + 1))
     if len(files) > limit:
         why = f"{source.census} holds more than {limit:,} files"
-        return NO_ACCOUNT, (Decision("files beside the images", "not counted", why),)
+        return NO_ACCOUNT, (Decision("files beside the images", "not counted", why),), frozenset()
     paths = [uri.removeprefix(folder) for uri in files]
     below = f"{source.base.rstrip('/')}/" if source.base else ""
     names = (files, [uri.removeprefix(below) for uri in files])
@@ -77,7 +80,8 @@ def take_census(
         [*source.details.get(LEFT_OUT, ()), *(folder + output for output in datasets_among(paths))],
         is_input=source.census == source.uri,
     )
-    return told.account(), ()
+    splits = frozenset(split_above(path) for path, named in zip(paths, own, strict=True) if named)
+    return told.account(), (), splits - {""}
 
 
 def _hashed(texts: Iterable[str], hash_of: Callable[[str], int]) -> Hashes:

@@ -150,7 +150,14 @@ def plan_dataset(
     """
     if not survey.rows:
         places = ", ".join(public_uri(source.uri) for source in sources)
-        raise ManifestError(f"no rows were found in {places}: it holds a header at most, or no files that are images")
+        unused = ", ".join(
+            f"{kind} {reason}: {told.count:,}, such as {told.example}"
+            for account in (*(source.account for source in sources), *survey.accounts.values())
+            for kind, reasons in sorted(account.named.items())
+            for reason, told in sorted(reasons.items())
+        )
+        why = f"not used are {unused}" if unused else "it holds a header at most, or no files that are images"
+        raise ManifestError(f"no rows were found in {places}: {why}")
     if survey.has_tables and survey.has_images:
         raise ConfigError(
             "some inputs have images and others are tables without an image column: convert them into datasets of "

@@ -8,10 +8,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby, islice
 
-from beam_tfrecord.core.account import Decision
+from beam_tfrecord.core.account import COLUMNS, Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ElementError, ManifestError
 from beam_tfrecord.manifests.base import Files, Item, Piece, Source
+from beam_tfrecord.manifests.columns import LOOKS_LIKE
 from beam_tfrecord.manifests.endings import missing_ending, with_ending
 from beam_tfrecord.manifests.formats.several import join_sources
 from beam_tfrecord.manifests.registry import FORMATS, detect_format, has_suffix
@@ -51,8 +52,18 @@ def find_manifest(
     if source is None or len(telling) == len(found):
         return source
     why = "of their images they tell nothing but where they lie, and others tell more"
-    told = Decision("tables left out", ", ".join(path for path in found if path not in telling), why)
-    return dataclasses.replace(source, decisions=(told, *source.decisions))
+    left = {path: other for path, other in found.items() if path not in telling}
+    surprises = tuple(
+        (
+            "columns_not_read",
+            f"{path} was left out, though its column {named.example!r} {reason}: join it to {source.uri}",
+        )
+        for path, other in left.items()
+        for reason, named in other.account.named.get(COLUMNS, {}).items()
+        if reason.startswith(LOOKS_LIKE)
+    )
+    decided = (Decision("tables left out", ", ".join(left), why), *source.decisions)
+    return dataclasses.replace(source, decisions=decided, surprises=(*source.surprises, *surprises))
 
 
 def find_own_tables(

@@ -118,8 +118,8 @@ class Roles:
 
 
 def normal(name: str) -> str:
-    """A column name as it is compared."""
-    return re.sub(r"[\s.\-]+", "_", name.strip().casefold())
+    """A column name as it is compared. Some tools write a # before the first (VGG Image Annotator 1)."""
+    return re.sub(r"[\s.\-]+", "_", name.strip().removeprefix("#").strip().casefold())
 
 
 def known_names(header: Iterable[str], config: ManifestConfig) -> int:

@@ -332,3 +332,58 @@ def test_names_of_keypoints_that_differ_by_class_are_none_which_is_told(tmp_path
     files = {"images/a.jpg": picture(1), "data.yaml": text, "labels/a.txt": "0 0.5 0.5 0.4 0.4 0.5 0.5 2 0.4 0.4 2\n"}
     found = looked_at(tmp_path, files)
     assert len(messages(found, "doubtful_reading")) == told
+
+
+@pytest.mark.parametrize(
+    ("folders", "options", "told"),
+    [
+        (("train", "val"), {}, 1),
+        (("train", "val"), {"splits": "train=0.5,test=0.5"}, 0),
+        (("a", "b"), {}, 0),
+        (("train", "train"), {}, 0),
+    ],
+)
+def test_a_manifest_of_images_in_folders_called_like_splits_that_tells_none(
+    tmp_path: Path, folders: tuple[str, str], options: Mapping[str, Any], told: int
+) -> None:
+    paths = [f"{folder}/{name}.jpg" for folder, name in zip(folders, "xy", strict=True)]
+    for name, head in (("metadata.csv", "file_name,label"), ("split.csv", "file_name,label,split")):
+        rows = "".join(f"{path},fox{',test' if 'split,' in head + ',' else ''}\n" for path in paths)
+        write_files(tmp_path, {f"{name[:-4]}/{path}": picture(n) for n, path in enumerate(paths, start=1)})
+        write_files(tmp_path, {f"{name[:-4]}/{name}": f"{head}\n{rows}".encode()})
+    found = seen([str(tmp_path / "metadata" / "metadata.csv")], **options)
+    assert ["called like splits" in message for message in messages(found, "doubtful_reading")] == [True] * told
+    assert messages(seen([str(tmp_path / "split" / "split.csv")], **options), "doubtful_reading") == []
+
+
+def test_labels_that_are_measured_are_told(tmp_path: Path) -> None:
+    rows = "".join(f"{name}.jpg,{value}\n" for name, value in zip("abc", ("0.25", "1.75", "2"), strict=True))
+    found = looked_at(tmp_path, {**pictures("a.jpg", "b.jpg", "c.jpg"), "t.csv": f"image,label\n{rows}"}, "t.csv")
+    (message,) = messages(found, "doubtful_reading")
+    assert message.startswith("2 of 3 labels are numbers with a fraction, such as '0.25'")
+
+
+def test_a_table_of_splits_that_was_left_out_is_told(tmp_path: Path) -> None:
+    files: dict[str, bytes | str] = {**pictures("images/a.jpg", "images/b.jpg")}
+    files |= {
+        "labels.csv": "image_id,label\na.jpg,fox\nb.jpg,hen\n",
+        "eval.csv": "image_id,partition\na.jpg,0\nb.jpg,1\n",
+    }
+    (message,) = messages(looked_at(tmp_path, files), "columns_not_read")
+    assert message.startswith("eval.csv was left out, though its column 'partition' looks like splits")
+
+
+def test_no_rows_says_what_was_there_instead(tmp_path: Path) -> None:
+    task = {"id": 1, "annotations": [], "predictions": [{"id": 1, "result": []}], "data": {"image": "a.jpg"}}
+    write_files(tmp_path, {"a.jpg": picture(1), "p.json": json.dumps([task]).encode()})
+    error = seen([str(tmp_path / "p.json")]).error
+    assert "no rows were found" in error
+    assert error.endswith("not used are pictures not annotated, or skipped: 1, such as a.jpg")
+
+
+def test_the_header_of_the_first_version_of_via_is_one(tmp_path: Path) -> None:
+    head = "#filename,file_size,file_attributes,region_count,region_id,region_shape_attributes,region_attributes"
+    shape = '"{""name"":""rect"",""x"":1,""y"":2,""width"":10,""height"":20}"'
+    row = f'a.jpg,1200,"{{}}",1,0,{shape},"{{""type"":""fox""}}"'
+    found = looked_at(tmp_path, {**pictures("a.jpg"), "via.csv": f"{head}\n{row}\n"}, "via.csv")
+    assert found.pictures[str(tmp_path / "a.jpg")].objects == (("fox", (1, 2, 11, 22)),)
