@@ -140,7 +140,8 @@ class ManifestFormat(ABC):
     name: value of --format. suffixes: endings of file names, lower case, that suggest this format. beside: endings of
     label files of this format that lie beside images, one for each; :meth:`annotates` tells them. counts_files: its
     accounts tell of all files that lie in a source; ``counts_files`` among the details of a source wins over it. leads:
-    a document of this format tells more than the names of folders.
+    a document of this format tells more than the names of folders. asks: what options such as --label_column can name
+    in it, though it has no header.
     """
 
     name: str
@@ -148,6 +149,7 @@ class ManifestFormat(ABC):
     beside: tuple[str, ...] = ()
     counts_files: bool = False
     leads: bool = False
+    asks: tuple[str, ...] = ()
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
         """Whether a source without a telling name is of this format. head: the first bytes ('' for a folder)."""

@@ -27,7 +27,7 @@ from beam_tfrecord.manifests.own_outputs import (
     without_outputs,
 )
 from beam_tfrecord.manifests.registry import FORMATS, detect_format
-from beam_tfrecord.manifests.text.roles import ASKED_FIELDS
+from beam_tfrecord.manifests.text.roles import ASKED_FIELDS, PARTS
 from beam_tfrecord.manifests.text.uri_text import (
     WEB_SCHEMES,
     folder_of,
@@ -43,7 +43,7 @@ from beam_tfrecord.options.places import check_place
 from beam_tfrecord.options.values import InputSpec, check_split_name
 
 RECORDS = "tfrecord"  # the format
-_WITH_KEYS = (RECORDS, "webdataset", "extracted")  # whose rows have what they have, each for itself
+_WITH_KEYS = ("webdataset", "extracted")  # whose rows have what they have, each for itself
 _WITHOUT_COLUMNS = ("folder", "glob", "voc", "yolo")
 
 
@@ -71,6 +71,7 @@ def describe_inputs(files: Files, config: ManifestConfig, output: str = "") -> t
     for spec in config.input:
         sources += [_describe(files, place, spec, config, output) for place in find_places(files, spec, config, output)]
     _check_keys(sources, config)
+    _check_columns(sources, config)
     return tuple(sources)
 
 
@@ -83,6 +84,30 @@ def _check_keys(sources: Sequence[Source], config: ManifestConfig) -> None:
         ):
             column = name.replace("key", "column")
             raise ConfigError(f"--{name} {key} names a feature of TFRecords, and no input holds any: is it --{column}?")
+
+
+def _check_columns(sources: Sequence[Source], config: ManifestConfig) -> None:
+    """Raise ConfigError where an option names a column and no input could have it."""
+    for part in PARTS:
+        column = getattr(config, f"{part}_column")
+        if column is None or any(_can_have(source, part) for source in sources):
+            continue
+        uri, name = sources[0].uri, _rows_of(sources[0])[0]
+        raise ConfigError(
+            f"--{part}_column {column}: {uri} (format {name}) has no columns that could be asked for it: leave the "
+            "option out, or give a table with that column"
+        )
+
+
+def _can_have(source: Source, part: str) -> bool:
+    name, details = _rows_of(source)
+    return _has_columns(name, details) or part in FORMATS[name].asks
+
+
+def _has_columns(name: str, details: Mapping[str, Any]) -> bool:
+    """Whether rows have columns of their own, as far as it is known here: formats of others are believed."""
+    is_ours = type(FORMATS[name]).__module__.startswith("beam_tfrecord.")
+    return "roles" in details or "parts" in details or name == RECORDS or not is_ours
 
 
 def _describe(files: Files, place: Place, spec: InputSpec, config: ManifestConfig, output: str) -> Source:
@@ -153,8 +178,7 @@ def _rows_of(source: Source) -> tuple[str, Mapping[str, Any]]:
 def check_where(source: Source, config: ManifestConfig) -> None:
     """Raise ConfigError where --where looks at a column and the rows have none of their own."""
     name, details = _rows_of(source)
-    is_ours = type(FORMATS[name]).__module__.startswith("beam_tfrecord.")
-    if "roles" in details or "parts" in details or name in _WITH_KEYS or not is_ours:
+    if _has_columns(name, details) or name in _WITH_KEYS:
         return
     unknown = next((column for column in config.asked_columns if column not in ASKED_FIELDS), None)
     if unknown is not None:

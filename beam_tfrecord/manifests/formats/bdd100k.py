@@ -42,6 +42,7 @@ class BddFormat(DocumentFormat):
     """A list of frames."""
 
     name = "bdd100k"
+    asks = ("label",)
     leads = True
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:

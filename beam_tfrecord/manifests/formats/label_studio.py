@@ -66,6 +66,7 @@ class LabelStudioFormat(DocumentFormat):
     """A JSON or JSON_MIN export."""
 
     name = "label_studio"
+    asks = ("label",)
     leads = True
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:

@@ -46,6 +46,7 @@ class SagemakerFormat(DocumentFormat):
     """A manifest of Ground Truth, or one to train from."""
 
     name = "sagemaker"
+    asks = ("label",)
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
         lines = [line for line in split_lines(decode_head(head) or "") if line.strip()]

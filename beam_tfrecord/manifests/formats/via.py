@@ -38,6 +38,7 @@ class ViaFormat(DocumentFormat):
     """Annotations or a project of VIA 2."""
 
     name = "via"
+    asks = ("label",)
     leads = True
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:

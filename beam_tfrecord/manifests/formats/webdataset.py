@@ -24,7 +24,7 @@ from beam_tfrecord.core.account import (
     Decision,
 )
 from beam_tfrecord.core.elements import RejectedRow, Row
-from beam_tfrecord.errors import ManifestError, RowError
+from beam_tfrecord.errors import ManifestError, RowError, nearest
 from beam_tfrecord.manifests.archives.files import ArchiveFiles
 from beam_tfrecord.manifests.archives.index import ArchiveIndex, Listed, list_archive
 from beam_tfrecord.manifests.archives.members import shared_archives
@@ -38,6 +38,7 @@ from beam_tfrecord.manifests.text.roles import Roles
 from beam_tfrecord.manifests.text.row_fields import list_of, rejected
 from beam_tfrecord.options.config import ManifestConfig
 
+_PARTS = ("id", "split", "group")  # that options name in the JSON; a label may be missing
 _CLASSES = ("cls", "cls2", "label", "class")
 _TEXTS = ("txt", "text", "caption")
 _JSON_LABELS = ("label", "cls", "class", "class_name", "category")
@@ -50,6 +51,7 @@ class WebDatasetFormat(ManifestFormat):
     """One tar. A sample is a row; its image is read where it lies, its texts while the tar is listed."""
 
     name = "webdataset"
+    asks = ("label", *_PARTS)
     counts_files = True
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
@@ -95,6 +97,13 @@ class WebDatasetFormat(ManifestFormat):
             row = _row(uri, key, parts, inside, config, told, keys)
             has_label = has_label or (isinstance(row, Row) and "label" in row.fields)
             yield row
+        for part in _PARTS:
+            column = getattr(config, f"{part}_column")
+            if column is not None and column not in keys:
+                raise ManifestError(
+                    f"--{part}_column {column}: the JSON of no sample of {uri} has it{nearest(column, keys)}; they "
+                    f"have {', '.join(sorted(keys)) or 'none'}"
+                )
         told.find(KEYS, len(keys))
         for name, is_read in keys.items():
             if is_read:
@@ -225,9 +234,9 @@ def _fields(
         if caption and "captions" not in fields:
             read.add(caption)
             fields["captions"] = list_of(value[caption])
-        for part in ("id", "split", "group"):
+        for part in _PARTS:
             column = getattr(config, f"{part}_column")
-            if column is not None and column in value:
+            if column is not None and value.get(column) is not None:
                 read.add(column)
                 fields[part] = str(value[column])
         if config.asked_columns:

@@ -220,3 +220,21 @@ def test_web_addresses_have_no_folders_and_no_globs() -> None:
     assert describe_inputs(Web(), config)[0].base == "https://host/images"
     with pytest.raises(ConfigError, match="there is no such file: https://host/other"):
         describe_inputs(Web(), ManifestConfig(input=("x=https://host/other?a=*",)))
+
+
+COLUMNS = [f"{part}_column" for part in ("image", "label", "split", "group", "mask", "sequence")]
+
+
+@pytest.mark.parametrize("option", COLUMNS)
+def test_an_option_that_names_a_column_is_refused_where_no_input_can_have_one(place: Path, option: str) -> None:
+    write_files(place, {"coco.json": b'{"images": [], "annotations": [], "categories": []}'})
+    for given in ("photos", "fruit/*.jpg", "coco.json"):
+        said = told(InputSpec(given), **{option: "patient"})
+        assert said.startswith(f"--{option} patient: {given} (format "), said
+        assert "no columns" in said
+
+
+@pytest.mark.parametrize("option", COLUMNS)
+def test_an_option_that_names_a_column_needs_one_input_that_has_it(place: Path, option: str) -> None:
+    write_files(place, {"named.csv": b"image,patient\na.jpg,7\n"})
+    assert len(sources(InputSpec("photos"), InputSpec("named.csv"), **{option: "patient"})) == 2

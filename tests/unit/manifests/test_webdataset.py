@@ -13,7 +13,7 @@ import pytest
 
 from beam_tfrecord.core.account import KEYS
 from beam_tfrecord.core.elements import Member
-from beam_tfrecord.errors import ConfigError
+from beam_tfrecord.errors import ConfigError, ManifestError
 from beam_tfrecord.manifests import detect_format
 from beam_tfrecord.manifests.formats.webdataset import WebDatasetFormat
 from beam_tfrecord.manifests.inputs import describe_inputs
@@ -146,3 +146,13 @@ def test_keys_of_the_json_of_samples_are_read_or_named(tmp_path: Path) -> None:
         "looks like boxes": "bbox",
         "not asked for": "url",
     }
+
+
+@pytest.mark.parametrize("option", ["id_column", "split_column", "group_column"])
+def test_a_key_that_an_option_names_must_be_in_the_json_of_some_sample(option: str, tmp_path: Path) -> None:
+    members = [("0.jpg", JPEG), ("0.json", b'{"patient": "a"}'), ("1.jpg", OTHER)]
+    path = write(tmp_path / "a.tar", members)
+    _, rows = read_items(WebDatasetFormat(), path, **{option: "patient"})
+    assert [row.fields.get(option.removesuffix("_column")) for row in rows] == ["a", None]
+    with pytest.raises(ManifestError, match=rf"--{option} patients: .*did you mean 'patient'"):
+        read_items(WebDatasetFormat(), path, **{option: "patients"})
