@@ -12,8 +12,8 @@ from beam_tfrecord.datasets.published import read_conversion
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.options.values import parse_bytes
 from beam_tfrecord.storage import Storage
-from beam_tfrecord.tools.packing.formats import compression_for
 from beam_tfrecord.tools.packing.measuring import SAMPLE_BYTES, CodecSize, Sample, measure, take_sample
+from beam_tfrecord.tools.packing.members import compression_for
 from beam_tfrecord.tools.packing.pack import check_target, pack_dataset
 from beam_tfrecord.tools.showing.printable import printable
 from pipelines.exits import DONE, guarded

@@ -13,9 +13,8 @@ from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.options.run_config import RunConfig
 from beam_tfrecord.storage import Storage, name_of
 from beam_tfrecord.tfrecord import parse_shard_name
-from beam_tfrecord.tools.resharding.accounts import notes_about
-from beam_tfrecord.tools.resharding.job import ReshardJob, prepare_job
-from beam_tfrecord.tools.resharding.options import ReshardOptions
+from beam_tfrecord.tools.resharding.job import ReshardJob, ReshardOptions, prepare_job
+from beam_tfrecord.tools.resharding.sources import notes_about
 from beam_tfrecord.tools.showing.printable import printable
 from pipelines.exits import DONE
 from pipelines.options import add_option, add_terminal_flags

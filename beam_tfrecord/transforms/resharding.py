@@ -16,8 +16,7 @@ from beam_tfrecord.storage import Storage
 from beam_tfrecord.tools.resharding.job import ReshardJob, counted, plan_targets
 from beam_tfrecord.tools.resharding.publishing import publish_result
 from beam_tfrecord.tools.resharding.ranges import SourceFile, Target
-from beam_tfrecord.tools.resharding.shards import write_target
-from beam_tfrecord.tools.resharding.source_records import count_records
+from beam_tfrecord.tools.resharding.shards import count_records, write_target
 from beam_tfrecord.transforms.counters import count_shard
 from beam_tfrecord.transforms.gathering import GatherShards
 

@@ -24,9 +24,8 @@ from beam_tfrecord.report.pictures import Pictures
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tools.inspecting import dataset_options
 from beam_tfrecord.tools.packing.pack import check_files
-from beam_tfrecord.tools.resharding.job import prepare_job
-from beam_tfrecord.tools.resharding.metadata import result_files
-from beam_tfrecord.tools.resharding.options import ReshardOptions
+from beam_tfrecord.tools.resharding.job import ReshardOptions, prepare_job
+from beam_tfrecord.tools.resharding.publishing import result_files
 from beam_tfrecord.tools.verifying import ShardChecker, judge_dataset
 from beam_tfrecord.tools.verifying.records import RecordRules
 from tests.end_to_end.datasets import converted

@@ -20,7 +20,7 @@ from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import RecordFault, scan_records
 from beam_tfrecord.tools.resharding.ranges import SourceFile
-from beam_tfrecord.tools.resharding.source_records import count_records
+from beam_tfrecord.tools.resharding.shards import count_records
 from tests.samples import noise
 from tests.tiny_reader import frame
 

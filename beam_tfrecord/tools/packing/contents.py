@@ -1,7 +1,8 @@
-"""Which files of a dataset go into an archive, in which order, and how large each may be."""
+"""Which files of a dataset go into an archive, in which order, how large each may be, and whether each is right."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,7 +11,8 @@ from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO, PublishedS
 from beam_tfrecord.datasets.metadata.shape import check_shape
 from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_name
+from beam_tfrecord.tfrecord import FRAME_SIZE, INDEX_SUFFIX, array_record_name, parse_shard_name, read_index
+from beam_tfrecord.tools.verifying.measured import MeasuredFile
 
 # Bounds for what conversion.json states no size of: far above what such files have.
 LARGEST_CONVERSION = 2**28
@@ -83,3 +85,34 @@ def check_name(name: str) -> None:
     """Raise DatasetError for what is no plain name of a file in the folder of a dataset."""
     if name in ("", ".", "..") or name.startswith(".") or any(character in name for character in "/\\\0"):
         raise DatasetError(f"{name!r} is no name of a file of a dataset: names have no folders and no dot in front")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Whether the bytes of a file are what conversion.json states
+
+
+def check_measured(name: str, file: MeasuredFile, stated: PublishedShard | None) -> None:
+    """Raise DatasetError when all of a shard was read and it is not what is stated. name: for the message."""
+    if stated is None:
+        return
+    if file.num_bytes != stated.bytes:
+        raise DatasetError(f"{name} has {file.num_bytes:,} bytes, but conversion.json states {stated.bytes:,}")
+    if f"{file.crc:08x}" != stated.crc32c:
+        raise DatasetError(f"the crc32c of {name} is {file.crc:08x}, but conversion.json states {stated.crc32c}")
+
+
+def check_content(name: str, data: bytes, content: Content) -> None:
+    """Raise DatasetError when a file beside the shards is damaged, as far as it can be told: JSON is parsed, and an
+    index has to fit its shard. name: for the message."""
+    shard = content.index_of
+    if shard is not None:
+        places = read_index(data, name)
+        if len(places) != shard.records or (
+            places and sum(places[-1]) != shard.payload_bytes + FRAME_SIZE * shard.records
+        ):
+            raise DatasetError(f"{name} is not the index of {shard.file}: write it anew with beam-tfrecord index")
+        return
+    try:
+        json.loads(data)
+    except ValueError as error:
+        raise DatasetError(f"{name} is damaged: {error}") from None

@@ -19,7 +19,7 @@ from beam_tfrecord.storage import Storage, public_uri
 from beam_tfrecord.tfrecord import FRAME_SIZE, RecordFault, read_records
 from beam_tfrecord.tfrecord.compression import make_compressor
 from beam_tfrecord.tfrecord.framing import make_footer, make_header
-from beam_tfrecord.tools.packing.formats import XZ_PRESET
+from beam_tfrecord.tools.packing.members import XZ_PRESET
 
 SAMPLE_BYTES = 16 * 2**20  # xz takes some seconds for that
 MOST_SHARDS = 16

@@ -18,9 +18,8 @@ from beam_tfrecord.errors import ConfigError, DatasetError
 from beam_tfrecord.storage import Storage, name_of, parent, public_uri, scheme_of
 from beam_tfrecord.storage.lease import Lease, check_free, hold
 from beam_tfrecord.storage.uris import OBJECT_SCHEMES
-from beam_tfrecord.tools.packing.checked import check_content, check_measured
-from beam_tfrecord.tools.packing.contents import Content, dataset_contents
-from beam_tfrecord.tools.packing.formats import compressing, compression_for
+from beam_tfrecord.tools.packing.contents import Content, check_content, check_measured, dataset_contents
+from beam_tfrecord.tools.packing.members import compressing, compression_for
 from beam_tfrecord.tools.verifying.measured import MeasuredFile
 
 _CURE = "beam-tfrecord verify names all that is wrong with the dataset; nothing was packed"

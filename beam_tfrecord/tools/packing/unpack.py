@@ -19,10 +19,14 @@ from beam_tfrecord.manifests import missing
 from beam_tfrecord.options.config import OutputConfig
 from beam_tfrecord.publishing.final_names import publish_moves
 from beam_tfrecord.storage import Storage, public_uri
-from beam_tfrecord.tools.packing.checked import check_content, check_measured
-from beam_tfrecord.tools.packing.contents import LARGEST_CONVERSION, Content, dataset_contents
-from beam_tfrecord.tools.packing.formats import BROKEN, decompressed
-from beam_tfrecord.tools.packing.members import read_members
+from beam_tfrecord.tools.packing.contents import (
+    LARGEST_CONVERSION,
+    Content,
+    check_content,
+    check_measured,
+    dataset_contents,
+)
+from beam_tfrecord.tools.packing.members import BROKEN, decompressed, read_members
 from beam_tfrecord.tools.verifying.measured import MeasuredFile
 
 PIECE = 1 << 20

@@ -10,7 +10,7 @@ import pytest
 from beam_tfrecord.annotations.base import FeatureSpec, Vocabulary
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.tools.resharding.agreement import check_agreement, merge_specs
+from beam_tfrecord.tools.resharding.sources import check_agreement, merge_specs
 
 SPECS = (
     FeatureSpec("image/encoded", "bytes", (), "image", channels=3, encoding="jpeg"),

@@ -12,7 +12,7 @@ import pytest
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tools.resharding.ranges import Segment, SourceFile
-from beam_tfrecord.tools.resharding.source_records import count_records, read_segment
+from beam_tfrecord.tools.resharding.shards import count_records, read_segment
 from tests.tiny_reader import frame
 
 RECORDS = [bytes([number]) * (number * 5 % 17) for number in range(12)]
