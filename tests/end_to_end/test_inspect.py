@@ -132,7 +132,10 @@ def test_doubtful_boxes_are_told_from_records_and_from_tables(tmp_path: Path, ca
     assert seen(inspected(capsys, "--input", manifest)) == expected
 
 
-def test_leaks_between_splits_that_options_make_are_told_before_they_are_made(tmp_path: Path, capsys: Captured) -> None:
+@pytest.mark.parametrize("flags", [(), pytest.param(PROCESSES, marks=pytest.mark.slow)], ids=["alone", "processes"])
+def test_leaks_between_splits_that_options_make_are_told_before_they_are_made(
+    tmp_path: Path, capsys: Captured, flags: Sequence[str]
+) -> None:
     files = {
         f"{seed:02d}{kind}.jpg": jpeg(scene(seed, 160, 120), quality)
         for seed in range(8)
@@ -142,8 +145,8 @@ def test_leaks_between_splits_that_options_make_are_told_before_they_are_made(tm
     converted(tmp_path / "in", tmp_path / "out", splits="train=0.5,test=0.5")
     expected = told(tmp_path / "out")
     assert {"near_leak", "near_duplicate"} == {code for code, *_ in expected}
-    assert seen(inspected(capsys, "--input", tmp_path / "in", "--splits", "train=0.5,test=0.5", *PROCESSES)) == expected
-    assert seen(inspected(capsys, tmp_path / "out", *PROCESSES)) == expected
+    assert seen(inspected(capsys, "--input", tmp_path / "in", "--splits", "train=0.5,test=0.5", *flags)) == expected
+    assert seen(inspected(capsys, tmp_path / "out", *flags)) == expected
     assert {code for code, *_ in seen(inspected(capsys, "--input", tmp_path / "in"))} == {"near_duplicate"}
 
 

@@ -48,17 +48,32 @@ def outputs_told(out: str) -> str:
 
 
 @pytest.mark.parametrize("source", ["photos", "photos/", "ABSOLUTE", "photos/**/*.*g"])
-def test_the_same_command_again_makes_the_same_dataset(photos: Path, source: str) -> None:
+def test_an_output_below_the_input_is_no_part_of_it(
+    photos: Path, source: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same command makes the same dataset again, and its plan is that for an output elsewhere, wherever it lies."""
     source = source.replace("ABSOLUTE", str(photos))
+
+    def planned(output: str) -> dict[str, Any]:
+        capsys.readouterr()
+        run("convert", "--input", source, "--output", output, "--overwrite", "--plan", "--json")
+        plan: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return plan
+
     run("convert", "--input", source, "--output", "elsewhere")
+    expected = planned("elsewhere")
+    made = []
+    for number in range(2):
+        run("convert", "--input", source, "--output", "photos/circle/out", "--overwrite")
+        assert content("photos/circle/out") == content("elsewhere")
+        assert not outputs_told("photos/circle/out"), number
+        made.append(Path("photos/circle/out/conversion.json").read_bytes())
+    assert made[0] == made[1]  # what it writes itself is nothing that lay in the input
+    finished = Path("photos/circle/out").rename("finished")
     for output in ("photos/out", "./photos/out/", "photos/deep/er/out", "photos/circle/out"):
-        made = []
-        for number in range(2):
-            run("convert", "--input", source, "--output", output, "--overwrite")
-            assert content(output) == content("elsewhere"), output
-            assert not outputs_told(output), (output, number)
-            made.append((Path(output) / "conversion.json").read_bytes())
-        assert made[0] == made[1], output  # what it writes itself is nothing that lay in the input
+        assert planned(output) == expected, output
+        shutil.copytree(finished, output)
+        assert planned(output) == expected, output
         shutil.rmtree(output)
 
 

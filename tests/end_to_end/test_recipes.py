@@ -95,6 +95,7 @@ def test_a_kind_of_ones_own_becomes_a_feature(folder: Path, capsys: pytest.Captu
     assert "fruit_weight" not in sys.modules, "what was converted needs the module no longer"
 
 
+@pytest.mark.slow
 def test_worker_processes_have_the_modules_too(folder: Path) -> None:
     (folder / "fruit_weight.py").write_text(module("fruit_weight"))
     records = run_recipe("fruit_list", folder, "--plugins", "fruit_list,fruit_weight", *PROCESSES)

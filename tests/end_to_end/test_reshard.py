@@ -302,6 +302,7 @@ def test_a_dataset_without_its_last_file_is_refused(made: Path, tmp_path: Path, 
     assert "is not complete" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_bytes(made: Path, tmp_path: Path) -> None:
     flags = ["--num_shards", "train=7,validation=3", "--compression", "gzip"]
     assert run("reshard", made, "--output", tmp_path / "one", *flags) == 0

@@ -192,6 +192,7 @@ def test_flags_of_beam_may_stand_anywhere(dataset: Handmade, capsys: Captured) -
     assert "9 records" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_processes_of_their_own_come_to_the_same_verdict(dataset: Handmade, capsys: Captured) -> None:
     flags = ["--direct_running_mode", "multi_processing", "--direct_num_workers", "2"]
     assert verify(dataset.folder, *flags, "--json") == 0

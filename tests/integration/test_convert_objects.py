@@ -192,7 +192,9 @@ def check_same(found: Files, expected: Files) -> None:
     assert [name for name in sorted(found) if found[name] != expected[name]] == []
 
 
-@pytest.mark.parametrize("kind", COLLECTIONS)
+@pytest.mark.parametrize(
+    "kind", [kind if kind in ("csv", "archive") else pytest.param(kind, marks=pytest.mark.slow) for kind in COLLECTIONS]
+)
 def test_a_tenth_of_all_answers_is_spoiled_and_the_bytes_are_those_of_a_local_run(
     server: Emulator, proxy: FaultProxy, local_runs: dict[str, Files], kind: str
 ) -> None:

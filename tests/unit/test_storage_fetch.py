@@ -197,7 +197,11 @@ def test_ctrl_c_ends_the_wait_for_a_server_that_is_silent() -> None:
 
 
 @pytest.mark.parametrize(
-    "order", [("tensorflow", "beam_tfrecord.storage.fetch"), ("beam_tfrecord.storage.fetch", "tensorflow")]
+    "order",
+    [
+        ("tensorflow", "beam_tfrecord.storage.fetch"),
+        pytest.param(("beam_tfrecord.storage.fetch", "tensorflow"), marks=pytest.mark.slow),
+    ],
 )
 def test_tensorflow_in_the_same_process_changes_nothing(order: tuple[str, str]) -> None:
     """Its library has another libcurl inside, and shows it to what is loaded later."""

@@ -253,29 +253,41 @@ def test_folders_and_archives_tell_splits(tmp_path: Path, image: str, label: str
         assert record["image/encoded"] == [picture]
 
 
-@pytest.mark.parametrize("kind", ["folder", "zip", "stored zip", "file"])
-@pytest.mark.parametrize("form", ["labelme", "compact", "first", "escaped"])
-def test_the_picture_inside_counts_where_none_lies_beside(tmp_path: Path, kind: str, form: str) -> None:
-    picture = turned_jpeg(painted_boxes(*SIZE, [(10, 20, 60, 70)]), 6)
+def with_picture_inside(name: str, form: str, picture: bytes) -> str:
+    """The text of a document with a picture inside, in one of the forms that people have."""
     text = base64.b64encode(picture).decode()
-    told = document("far/away/x.jpg", rectangle(10, 20, 60, 70), imageData=text)
+    told = document(f"far/away/{name}.jpg", rectangle(10, 20, 60, 70), imageData=text)
     if form == "first":
         told = {"imageData": text} | told
     written = json.dumps(told, indent=None if form == "compact" else 2, ensure_ascii=False)
-    if form == "escaped":
-        written = written.replace("/", "\\/")
-    place = write(tmp_path / "in/x.json", written)
-    if kind == "folder":
-        place = tmp_path / "in"
-    elif "zip" in kind:
+    return written.replace("/", "\\/") if form == "escaped" else written
+
+
+@pytest.mark.parametrize("kind", ["folder", "zip", "stored zip", "file"])
+def test_the_picture_inside_counts_where_none_lies_beside(tmp_path: Path, kind: str) -> None:
+    forms = ("labelme", "compact", "first", "escaped")
+    colours = ("red", "blue", "lime", "black")
+    pictures = {
+        f"{form}.jpg": turned_jpeg(painted_boxes(*SIZE, [(10, 20, 60, 70)], [colour]), 6)
+        for form, colour in zip(forms, colours, strict=True)
+    }
+    files = [
+        write(tmp_path / f"in/{form}.json", with_picture_inside(form, form, pictures[f"{form}.jpg"])) for form in forms
+    ]
+    place: Path | tuple[Path, ...] = tuple(files) if kind == "file" else tmp_path / "in"
+    if "zip" in kind:
         place = tmp_path / "in.zip"
         with zipfile.ZipFile(place, "w", zipfile.ZIP_STORED if "stored" in kind else zipfile.ZIP_DEFLATED) as archive:
-            archive.write(tmp_path / "in/x.json", "deep/x.json")
+            for file in files:
+                archive.write(file, f"deep/{file.name}")
     converted(place, tmp_path / "out", orientation="ignore")
-    (record,) = records(tmp_path / "out")
-    assert record["image/encoded"] == [picture]
-    assert record["image/object/class/text"] == [b"fox"]
-    assert conversion(tmp_path / "out")["inputs"][0]["format"] == ("archive" if "zip" in kind else "labelme")
+    found = {Path(record["image/filename"][0].decode()).name: record for record in records(tmp_path / "out")}
+    assert {name: record["image/encoded"] for name, record in found.items()} == {
+        name: [picture] for name, picture in pictures.items()
+    }
+    assert [record["image/object/class/text"] for record in found.values()] == [[b"fox"]] * 4
+    formats = {told["format"] for told in conversion(tmp_path / "out")["inputs"]}
+    assert formats == {"archive" if "zip" in kind else "labelme"}
 
 
 def test_a_picture_inside_that_is_no_base64_is_a_reject(tmp_path: Path) -> None:
