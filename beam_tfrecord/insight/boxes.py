@@ -23,6 +23,9 @@ class BoxCounts(NamedTuple):
     stacked: int = 0
 
 
+NO_BOXES = BoxCounts()
+
+
 def count_boxes(
     boxes: Sequence[tuple[float, float, float, float]], names: Sequence[str], size: tuple[int, int]
 ) -> BoxCounts:
@@ -31,7 +34,7 @@ def count_boxes(
     size: width and height of the picture in pixels. stacked: boxes that lie on an earlier one of their class.
     """
     if not boxes:
-        return BoxCounts()
+        return NO_BOXES
     corners = np.array(boxes, np.float32).astype(np.float64)  # as records have them, whose boxes are the same then
     sides = corners[:, 2:] - corners[:, :2]
     covering = int((sides >= np.float32(COVERS)).all(axis=1).sum())

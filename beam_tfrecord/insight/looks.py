@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from beam_tfrecord.insight.boxes import BoxCounts
+from beam_tfrecord.insight.boxes import NO_BOXES, BoxCounts
 from beam_tfrecord.insight.fingerprints import WORDS, fingerprints_of
 from beam_tfrecord.insight.grids import CELLS, Grids
 from beam_tfrecord.insight.likeness import SIDE, has_contrast, thumbnails_of
@@ -61,35 +61,34 @@ class Look(NamedTuple):
     width: int
     height: int
     num_bytes: int
-    labels: Sequence[str]
+    labels: tuple[str, ...]
     group: str | None
     grid: bytes | None
-    boxes: BoxCounts = BoxCounts()
+    boxes: BoxCounts = NO_BOXES
 
 
-def looks_of(looks: Sequence[Look]) -> Looks:
-    """The rows of some records; offset and size are 0."""
+# The same without names: a tuple is made in an eighth of the time.
+LookFields = tuple[str, int, int, int, tuple[str, ...], str | None, bytes | None, BoxCounts]
+
+
+def looks_of(looks: Sequence[LookFields]) -> Looks:
+    """The rows of some records, one at least; offset and size are 0."""
     rows = np.zeros(len(looks), LOOK)
-    rows["content"] = [int(look.content or "0", 16) for look in looks]
-    rows["width"] = [look.width for look in looks]
-    rows["height"] = [look.height for look in looks]
-    rows["bytes"] = [look.num_bytes for look in looks]
-    rows["labels"] = [_checksum_of_labels(tuple(look.labels)) for look in looks]
-    if any(look.group is not None for look in looks):
-        rows["group"] = [0 if look.group is None else checksum((look.group,)) for look in looks]
-    if any(look.boxes.boxes for look in looks):
-        rows["boxes"] = [look.boxes.boxes for look in looks]
-        rows["covering"] = [look.boxes.covering for look in looks]
-        rows["tiny"] = [look.boxes.tiny for look in looks]
-        rows["stacked"] = [look.boxes.stacked for look in looks]
-    seen = [
-        number
-        for number, look in enumerate(looks)
-        if look.grid is not None and min(look.width, look.height) >= LEAST_SEEN
-    ]
-    if seen:
-        grids = np.frombuffer(b"".join([looks[number].grid or b"" for number in seen]), np.int16)
-        _measure(rows, seen, grids)
+    contents, width, height, num_bytes, labels, groups, grids, boxes = zip(*looks, strict=True)
+    rows["content"] = [int(content or "0", 16) for content in contents]
+    rows["width"] = width
+    rows["height"] = height
+    rows["bytes"] = num_bytes
+    rows["labels"] = [_checksum_of_labels(own) for own in labels]
+    if any(group is not None for group in groups):
+        rows["group"] = [0 if group is None else checksum((group,)) for group in groups]
+    if any(own.boxes for own in boxes):
+        rows["boxes"], rows["covering"], rows["tiny"], rows["stacked"] = zip(*boxes, strict=True)
+    if any(grids):
+        sides = np.minimum(rows["width"], rows["height"]) >= LEAST_SEEN
+        seen = [number for number, grid in enumerate(grids) if grid and sides[number]]
+        if seen:
+            _measure(rows, seen, np.frombuffer(b"".join([grids[number] for number in seen]), np.int16))
     return rows
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -12,18 +13,19 @@ from beam_tfrecord.annotations.base import Schema
 from beam_tfrecord.conversion.choosing.chooser import count_objects
 from beam_tfrecord.conversion.planning.arranging import Placed
 from beam_tfrecord.conversion.planning.blocks import unpack_entry, unpack_fields
-from beam_tfrecord.conversion.writing.looking import Looking, Seen, looking_for
+from beam_tfrecord.conversion.writing.looking import NOTHING, Looking, Seen, looking_for
 from beam_tfrecord.conversion.writing.names import name_line
 from beam_tfrecord.conversion.writing.plain_records import PlainRecords, is_plain
 from beam_tfrecord.conversion.writing.records import STAGE, Read, RecordEncoder, read_named
-from beam_tfrecord.conversion.writing.statistics import ImageFacts
+from beam_tfrecord.conversion.writing.statistics import FactFields
 from beam_tfrecord.conversion.writing.timing import WorkTimes
 from beam_tfrecord.core.elements import ChosenAway, Entry, Finding, RejectedRow
 from beam_tfrecord.errors import ElementError
 from beam_tfrecord.images import convert_image
 from beam_tfrecord.images.stored import StoredImage
 from beam_tfrecord.images.sums import ChannelSums
-from beam_tfrecord.insight.looks import Look
+from beam_tfrecord.insight.boxes import NO_BOXES
+from beam_tfrecord.insight.looks import Look, LookFields
 from beam_tfrecord.manifests.text.spelling import Find, as_spelled
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import public_uri
@@ -58,14 +60,14 @@ class EncodedBatch:
     lines: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     labels: list[tuple[str, ...]] = field(default_factory=list)
-    facts: list[ImageFacts] = field(default_factory=list)
+    facts: list[FactFields] = field(default_factory=list)
     formats: list[str] = field(default_factory=list)
     pictures: list[int] = field(default_factory=list)
     exceptions: list[str] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     rejects: list[Finding] = field(default_factory=list)
     objects: Counter[str] = field(default_factory=Counter)
-    looks: list[Look] = field(default_factory=list)
+    looks: list[LookFields] = field(default_factory=list)
     sums: list[ChannelSums] = field(default_factory=list)
     told: list[Finding] = field(default_factory=list)
     excluded: Counter[str] = field(default_factory=Counter)
@@ -99,14 +101,16 @@ class ReadBatch:
     """Items whose bytes are read and checked. times: that it took.
 
     rejects: by the number of the item. images: number, entry (its annotations as they are packed), bytes that were
-    read, what is stored of them, its sha256 in hex, and what was seen of it. spellings: as in :class:`EncodedBatch`, by
-    item. away: numbers of items that are counts of what was chosen away, and those.
+    read, what is stored of them, and its sha256 in hex. seen: of each image; empty where pixels are not looked at.
+    spellings: as in :class:`EncodedBatch`, by item. away: numbers of items that are counts of what was chosen away, and
+    those.
     """
 
     items: Sequence[Placed]
     source_rows: int
     rejects: dict[int, Finding]
-    images: list[tuple[int, Entry, int, StoredImage, str, Seen]]
+    images: list[tuple[int, Entry, int, StoredImage, str]]
+    seen: list[Seen]
     spellings: dict[int, str]
     times: WorkTimes
     away: dict[int, ChosenAway] = field(default_factory=dict)
@@ -114,7 +118,7 @@ class ReadBatch:
     @property
     def num_bytes(self) -> int:
         """Bytes of the images."""
-        return sum(len(image.data) for _, _, _, image, _, _ in self.images)
+        return sum(len(image.data) for _, _, _, image, _ in self.images)
 
 
 class BatchEncoder:
@@ -191,15 +195,15 @@ class BatchEncoder:
             else:
                 sha256 = hashlib.sha256(image.data).hexdigest()
                 checked.append((number, entry, len(data), image, sha256))
-        looks = self._looking.at_all([(image, sha256) for *_, image, sha256 in checked])
-        images = [(*one, seen) for one, seen in zip(checked, looks, strict=True)]
+        looking = self._looking
+        seen = looking.at_all([(image, sha256) for *_, image, sha256 in checked]) if looking.at_pixels else []
         times = WorkTimes(is_read - started, time.perf_counter_ns() - is_read)
-        return ReadBatch(items, source_rows, rejects, images, spellings, times, away)
+        return ReadBatch(items, source_rows, rejects, checked, seen, spellings, times, away)
 
     def _finished(self, prepared: ReadBatch) -> EncodedBatch:
         assert self._plain is not None
         items, rejects, make = prepared.items, prepared.rejects, self._plain.make
-        takes_looks = self._looking.takes_looks
+        takes_looks, takes_names = self._looking.takes_looks, self._looking.takes_names
         started = time.perf_counter_ns()
         away = prepared.away
         sources = [item.source for number, item in enumerate(items) if not away or number not in away]
@@ -207,7 +211,9 @@ class BatchEncoder:
         for number, count in away.items():
             batch.add_away(items[number].source, count)
         records, lines, labels, facts, formats = batch.records, batch.lines, batch.labels, batch.facts, batch.formats
-        for number, entry, bytes_read, image, sha256, seen in prepared.images:
+        looks = batch.looks
+        all_seen = prepared.seen or itertools.repeat(NOTHING)
+        for (number, entry, bytes_read, image, sha256), seen in zip(prepared.images, all_seen, strict=False):
             item = items[number]
             source_id = entry.id if item.occurrence == 0 else f"{entry.id}#{item.occurrence}"
             try:
@@ -219,15 +225,17 @@ class BatchEncoder:
                 warnings = (*item.warnings, *entry.warnings, *_warnings(image, entry))
                 batch.remarks.append(Remark(len(records), warnings, image.changed))
             records.append(data)
-            lines.append(item_line(sha256[:16], entry.origin, entry.uri or "", names))
-            if self._looking.takes_names:
+            content = sha256[:16]
+            lines.append(item_line(content, entry.origin, entry.uri or "", names))
+            if takes_names:
                 batch.names.append(name_line(entry))
             labels.append(names)
-            facts.append(ImageFacts(image.width, image.height, len(image.data)))
+            stored, _, height, width, *_ = image
+            size = len(stored)
+            facts.append((width, height, size, ()))
             formats.append(kind)
             if takes_looks:
-                size = image.width, image.height
-                batch.looks.append(Look(sha256[:16], *size, len(image.data), names, entry.group, seen.grid))
+                looks.append((content, width, height, size, names, entry.group, seen.grid, NO_BOXES))
             if seen.sums is not None:
                 batch.sums.append(seen.sums)
             batch.bytes_read += bytes_read

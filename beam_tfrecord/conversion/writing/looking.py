@@ -51,7 +51,7 @@ class Looking:
     def at_all(self, images: Sequence[tuple[StoredImage, str]]) -> list[Seen]:
         """The looks at some stored pictures and their hashes: those of one size are taken together."""
         if not self.at_pixels:
-            return [_NOTHING] * len(images)
+            return [NOTHING] * len(images)
         smalls = [small_of(image) for image, _ in images]
         alike: dict[tuple[int, int, tuple[int, int], int], list[int]] = {}
         for number, small in enumerate(smalls):
@@ -72,7 +72,7 @@ class Looking:
         return int(sha256[:8], 16) < self.share and (self.is_exact or image.height * image.width <= SUMMED_PIXELS)
 
 
-_NOTHING = Seen()
+NOTHING = Seen()
 
 
 def looking_for(config: ConvertConfig, pictures: int = 0, bytes_of_one: float = 0.0) -> Looking:

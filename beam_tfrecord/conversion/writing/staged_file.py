@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 
-import numpy as np
-
 from beam_tfrecord.conversion.writing.attempt_files import AttemptFiles
 from beam_tfrecord.conversion.writing.batches import EncodedBatch
 from beam_tfrecord.conversion.writing.staging import StagedShard
 from beam_tfrecord.conversion.writing.statistics import Place, ShardStatistics
 from beam_tfrecord.core.elements import Finding, ShardInfo
 from beam_tfrecord.datasets.metadata import finding_line
-from beam_tfrecord.insight.looks import Look, looks_of
+from beam_tfrecord.insight.looks import LookFields, looks_of
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage, public_uri
 from beam_tfrecord.tfrecord import RecordWriter
@@ -47,7 +45,8 @@ class StagedShardFile:
             for name in ("rejected", "excluded", "warnings", "changed", "classes", "formats", "exceptions", "objects")
         }
     )
-    _looks: list[tuple[Look, tuple[int, int]]] = field(default_factory=list)
+    _looks: list[LookFields] = field(default_factory=list)
+    _places: list[tuple[int, int]] = field(default_factory=list)
     _by_input: Counter[int] = field(default_factory=Counter)
     _spellings: Counter[tuple[int, str]] = field(default_factory=Counter)
     _rows: int = 0
@@ -69,13 +68,17 @@ class StagedShardFile:
 
     def add(self, batch: EncodedBatch) -> None:
         """Append the records and the rejects of some items."""
-        self._rows += len(batch.sources) + sum(batch.excluded.values())
-        self._counts["excluded"].update(batch.excluded)
-        self._by_input.update(batch.excluded_by_input)
+        self._rows += len(batch.sources)
         self._source_rows += batch.source_rows
         self._by_input.update(batch.sources)
-        self._spellings.update(batch.spellings)
-        self._counts["objects"].update(batch.objects)
+        if batch.excluded_by_input:
+            self._rows += sum(batch.excluded.values())
+            self._counts["excluded"].update(batch.excluded)
+            self._by_input.update(batch.excluded_by_input)
+        if batch.spellings:
+            self._spellings.update(batch.spellings)
+        if batch.objects:
+            self._counts["objects"].update(batch.objects)
         for reject in batch.rejects:
             self._counts["rejected"][reject.code] += 1
             self._tell(self.staged.rejects, reject)
@@ -92,7 +95,8 @@ class StagedShardFile:
             self._line(self.staged.names, "".join(batch.names))
         self.statistics.add_sums(batch.sums)
         if batch.looks:
-            self._looks += zip(batch.looks, places, strict=True)
+            self._looks += batch.looks
+            self._places += places
             if len(self._looks) >= _LOOKS_AT_ONCE:
                 self._measure()
         for remark in batch.remarks:
@@ -106,7 +110,8 @@ class StagedShardFile:
                 self.statistics.note_at(place, "changed", reason)
         self._counts["classes"].update(itertools.chain.from_iterable(batch.labels))
         self._counts["formats"].update(batch.formats)
-        self._counts["exceptions"].update(batch.exceptions)
+        if batch.exceptions:
+            self._counts["exceptions"].update(batch.exceptions)
         self._bytes_read += batch.bytes_read
 
     def _append(self, records: Sequence[bytes]) -> list[tuple[int, int]]:
@@ -119,11 +124,12 @@ class StagedShardFile:
 
     def _measure(self) -> None:
         """Write the looks that wait: measuring many together takes a fraction of the time."""
-        rows = looks_of([look for look, _ in self._looks])
-        rows["offset"], rows["size"] = np.array([place for _, place in self._looks]).T
+        rows = looks_of(self._looks)
+        rows["offset"], rows["size"] = zip(*self._places, strict=True)
         self._files.file(self.staged.looks).write(rows.tobytes())
         self.statistics.add_looks(rows)
         self._looks = []
+        self._places = []
 
     def finish(self, split: str, index: int, fingerprint: str) -> ShardInfo:
         """Close the files, give them their staged names and tell what they hold."""

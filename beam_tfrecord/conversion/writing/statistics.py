@@ -64,6 +64,9 @@ class ImageFacts(NamedTuple):
     box_areas: tuple[float, ...] = ()
 
 
+FactFields = tuple[int, int, int, tuple[float, ...]]  # the same without names: a tuple is made in an eighth of the time
+
+
 class Place(NamedTuple):
     """Where a record lies: its number in the file, the offset of its frame, and the size of frame and data.
 
@@ -99,7 +102,7 @@ class ShardStatistics:
     """
 
     def __init__(self, labels: Mapping[str, int], *, has_boxes: bool = False, is_sequence: bool = False) -> None:
-        self._pending: list[ImageFacts] = []
+        self._pending: list[FactFields] = []
         self._images = _ImageDigests()
         self._objects = _ObjectDigests() if has_boxes else None
         self._frames: Counter[int] | None = Counter() if is_sequence else None
@@ -113,13 +116,13 @@ class ShardStatistics:
         self._next = 0
         self._last = Place(-1, 0, 0)
 
-    def add(self, images: Sequence[ImageFacts], labels: Sequence[str], offset: int, size: int) -> None:
+    def add(self, images: Sequence[FactFields], labels: Sequence[str], offset: int, size: int) -> None:
         """Take in the next record, which lies at that place."""
         self.add_all(images, (labels,), ((offset, size),), (len(images),))
 
     def add_all(
         self,
-        images: Sequence[ImageFacts],
+        images: Sequence[FactFields],
         labels: Sequence[Sequence[str]],
         places: Sequence[tuple[int, int]],
         pictures: Sequence[int],
@@ -218,9 +221,11 @@ class _ImageDigests:
         self.shapes: Counter[str] = Counter()
         self.sizes: Counter[tuple[int, int]] | None = Counter()
 
-    def add(self, images: Sequence[ImageFacts]) -> None:
+    def add(self, images: Sequence[FactFields]) -> None:
         """Take in some images."""
-        width, height, num_bytes = (np.array([facts[place] for facts in images], np.int64) for place in range(3))
+        if not images:
+            return
+        width, height, num_bytes = (np.array(column, np.int64) for column in list(zip(*images, strict=True))[:3])
         self.width = merge_digests((self.width, digest_of_array(width)))
         self.height = merge_digests((self.height, digest_of_array(height)))
         self.pixels = merge_digests((self.pixels, digest_of_array(width * height)))
@@ -250,7 +255,7 @@ class _ObjectDigests:
     def __init__(self) -> None:
         self.per_image = self.share = self.area = Digest()
 
-    def add(self, images: Sequence[ImageFacts]) -> None:
+    def add(self, images: Sequence[FactFields]) -> None:
         """Take in the boxes of some images."""
         per_image = np.array([len(facts[3]) for facts in images], np.int64)
         shares = np.array([area for facts in images for area in facts[3]], np.float64)
