@@ -115,7 +115,11 @@ def _added_by_key(counts: Iterable[Mapping[Key, Mapping[str, int]]]) -> dict[Key
     return {key: added(own) for key, own in parts.items()}
 
 
-def waiting_with(waiting: list[Gathered], another: Gathered) -> list[Gathered]:
-    """The same with another one: in one sum as soon as there are many, so that never more than some are held."""
-    waiting.append(another)
-    return [add_gathered(waiting)] if len(waiting) >= GATHERED_AT_ONCE else waiting
+def add_up(parts: Iterable[Gathered]) -> Gathered:
+    """The same of parts as they arrive, never more than some of them held."""
+    waiting: list[Gathered] = []
+    for part in parts:
+        waiting.append(part)
+        if len(waiting) >= GATHERED_AT_ONCE:
+            waiting = [add_gathered(waiting)]
+    return add_gathered(waiting)

@@ -2,51 +2,43 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 
 import apache_beam as beam
 
 from beam_tfrecord.core.elements import ShardInfo
-from beam_tfrecord.publishing.gathering import Gathered, add_gathered, gathered_of, waiting_with
+from beam_tfrecord.publishing.gathering import Gathered, add_up, gathered_of
 
 BRANCHES = 256  # sums on the way: an engine that holds all values of a key holds this part of the shards
 
 
-class AddUpGathered(beam.CombineFn):
-    """Adds up what shards tell."""
+class _TakeOwn(beam.DoFn):
+    def process(self, info: ShardInfo) -> Iterable[tuple[int, Gathered]]:
+        yield info.index % BRANCHES, gathered_of(info)
 
-    def create_accumulator(self) -> list[Gathered]:
-        return []
 
-    def add_input(self, accumulator: list[Gathered], element: Gathered) -> list[Gathered]:
-        return waiting_with(accumulator, element)
+class _AddUpBranch(beam.DoFn):
+    def process(self, branch: tuple[int, Iterable[Gathered]]) -> Iterable[tuple[int, Gathered]]:
+        yield 0, add_up(branch[1])
 
-    def merge_accumulators(self, accumulators: Iterable[list[Gathered]]) -> list[Gathered]:
-        merged: list[Gathered] = []
-        for gathered in itertools.chain.from_iterable(accumulators):  # as they arrive
-            merged = waiting_with(merged, gathered)
-        return merged
 
-    def compact(self, accumulator: list[Gathered]) -> list[Gathered]:
-        return [add_gathered(accumulator)]
-
-    def extract_output(self, accumulator: list[Gathered]) -> Gathered:
-        return add_gathered(accumulator)
+class _AddUpAll(beam.DoFn):
+    def process(self, branches: tuple[int, Iterable[Gathered]]) -> Iterable[Gathered]:
+        yield add_up(branches[1])
 
 
 class GatherShards(beam.PTransform):
-    """What all shards tell together, added up in a tree: PCollection[ShardInfo] -> PCollection of one Gathered."""
+    """What all shards tell together, added up in a tree: PCollection[ShardInfo] -> PCollection of one Gathered.
+
+    Each job has a shard, be it that of its rejects.
+    """
 
     def expand(self, infos: beam.PCollection[ShardInfo]) -> beam.PCollection[Gathered]:
         return (
             infos
-            | "TakeOwn" >> beam.Map(_in_a_branch).with_output_types(tuple[int, Gathered])
-            | "AddUpBranches" >> beam.CombinePerKey(AddUpGathered())
-            | "TakeBranches" >> beam.Values()
-            | "AddUpAll" >> beam.CombineGlobally(AddUpGathered())
+            | "TakeOwn" >> beam.ParDo(_TakeOwn()).with_output_types(tuple[int, Gathered])
+            | "GroupByBranch" >> beam.GroupByKey()
+            | "AddUpBranch" >> beam.ParDo(_AddUpBranch()).with_output_types(tuple[int, Gathered])
+            | "GroupBranches" >> beam.GroupByKey()
+            | "AddUpAll" >> beam.ParDo(_AddUpAll()).with_output_types(Gathered)
         )
-
-
-def _in_a_branch(info: ShardInfo) -> tuple[int, Gathered]:
-    return info.index % BRANCHES, gathered_of(info)

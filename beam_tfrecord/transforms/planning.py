@@ -46,6 +46,11 @@ class CombineSurveys(beam.CombineFn):
         return merge_surveys(accumulator)
 
 
+class _TakeSurvey(beam.DoFn):
+    def process(self, block: Block) -> Iterable[tuple[int, Survey]]:
+        yield 0, block.survey
+
+
 class _Plan(beam.DoFn):
     def __init__(
         self,
@@ -62,10 +67,10 @@ class _Plan(beam.DoFn):
         self._storage = storage
         self._retries = RetryCounts(storage)
 
-    def process(self, survey: Survey) -> Iterable[DatasetPlan]:
+    def process(self, element: tuple[int, Survey]) -> Iterable[DatasetPlan]:
         storage = self._storage
         yield plan_dataset(
-            survey,
+            element[1],
             self._sources,
             self._fixed_labels,
             self._config,
@@ -99,8 +104,8 @@ class PlanDataset(beam.PTransform):
         plan = _Plan(self._config, self._sources, self._fixed_labels, self._storage, self._choice)
         return (
             blocks
-            | "TakeSurveys" >> beam.Map(lambda block: block.survey).with_output_types(Survey)
-            | "AddUpSurveys" >> beam.CombineGlobally(CombineSurveys())
+            | "TakeSurveys" >> beam.ParDo(_TakeSurvey()).with_output_types(tuple[int, Survey])
+            | "AddUpSurveys" >> beam.CombinePerKey(CombineSurveys())
             | "Plan" >> beam.ParDo(plan).with_output_types(DatasetPlan)
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -12,27 +13,30 @@ from beam_tfrecord.conversion.choosing.near_rows import NO_NEAR_ROWS, NearRows
 from beam_tfrecord.conversion.planning.block_reading import Block, NumberedPiece, read_blocks, read_entries
 from beam_tfrecord.core.elements import Entry, RejectedRow
 from beam_tfrecord.manifests import FORMATS
-from beam_tfrecord.manifests.base import Files, Source
+from beam_tfrecord.manifests.base import Files, Piece, Source
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.transforms.counters import RetryCounts
+from beam_tfrecord.transforms.spreading import Spread
 
 
-def split_source(number: int, source: Source, files: Files) -> Iterator[NumberedPiece]:
-    """The parts of a source that can be read independently."""
-    for piece in FORMATS[source.format].pieces(files, source):
-        yield NumberedPiece(number, piece)
+def split_sources(sources: Iterable[Source], files: Files) -> Iterator[NumberedPiece]:
+    """The parts of sources that can be read independently: one of each at least, so that each is surveyed."""
+    for number, source in enumerate(sources):
+        pieces = iter(FORMATS[source.format].pieces(files, source))
+        for piece in itertools.chain([next(pieces, Piece(source))], pieces):
+            yield NumberedPiece(number, piece)
 
 
-class _SplitSource(beam.DoFn):
-    def __init__(self, config: ConvertConfig, storage: Storage) -> None:
+class _SplitSources(beam.DoFn):
+    def __init__(self, config: ConvertConfig, sources: tuple[Source, ...], storage: Storage) -> None:
         self._config = config  # brings the plugins along
+        self._sources = sources
         self._storage = storage
         self._retries = RetryCounts(storage)
 
-    def process(self, element: tuple[int, Source]) -> Iterable[NumberedPiece]:
-        number, source = element
-        yield from split_source(number, source, self._storage)
+    def process(self, start: bytes) -> Iterable[tuple[int, NumberedPiece]]:
+        yield from enumerate(split_sources(self._sources, self._storage))
         self._retries.tell()
 
 
@@ -73,11 +77,12 @@ class SplitManifests(beam.PTransform):
         self._storage = storage
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[NumberedPiece]:
+        split = _SplitSources(self._config, self._sources, self._storage)
         return (
             root
-            | "Sources" >> beam.Create(list(enumerate(self._sources)), reshuffle=False)
-            | "SplitSources" >> beam.ParDo(_SplitSource(self._config, self._storage)).with_output_types(NumberedPiece)
-            | "SpreadPieces" >> beam.Reshuffle()
+            | "Start" >> beam.Impulse()
+            | "SplitSources" >> beam.ParDo(split).with_output_types(tuple[int, NumberedPiece])
+            | "SpreadPieces" >> Spread(NumberedPiece)
         )
 
 

@@ -13,7 +13,7 @@ from apache_beam.transforms.display import DisplayDataItem
 
 from beam_tfrecord.conversion.planning.blocks import unpack_block
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
-from beam_tfrecord.conversion.planning.straddling import Straddling
+from beam_tfrecord.conversion.planning.straddling import Straddling, join_straddling
 from beam_tfrecord.conversion.writing.progress import PROGRESS, Progress
 from beam_tfrecord.conversion.writing.shards import ShardWriter, threads_for
 from beam_tfrecord.core.elements import ShardInfo
@@ -45,11 +45,12 @@ class _WriteShards(beam.DoFn):
             self._pool = None
 
     def process(
-        self, element: tuple[ShardKey, Iterable[bytes]], plan: DatasetPlan, straddling: Straddling
+        self, element: tuple[ShardKey, Iterable[bytes]], plan: DatasetPlan, straddling: Iterable[Straddling]
     ) -> Iterable[ShardInfo]:
         (split, index), blocks = element
-        if straddling.first:
-            plan = replace(plan, straddling=straddling.first)
+        joined = join_straddling(straddling)
+        if joined.first:
+            plan = replace(plan, straddling=joined.first)
         threads = threads_for(self._config, plan)  # it depends on where the images are
         if self._pool is None:
             self._pool = ThreadPoolExecutor(threads, thread_name_prefix="read-ahead")
@@ -112,7 +113,7 @@ class WriteShards(beam.PTransform):
             >> beam.ParDo(
                 write,
                 plan=beam.pvalue.AsSingleton(self._plan),
-                straddling=beam.pvalue.AsSingleton(self._straddling),
+                straddling=beam.pvalue.AsIter(self._straddling),
             ).with_output_types(ShardInfo)
         )
 

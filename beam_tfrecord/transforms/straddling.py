@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import apache_beam as beam
 
@@ -12,7 +12,6 @@ from beam_tfrecord.conversion.planning.straddling import (
     HashesOfSplit,
     Straddling,
     hashes_by_heap,
-    join_straddling,
     straddling_in,
 )
 from beam_tfrecord.options.config import ConvertConfig
@@ -26,9 +25,16 @@ class _TakeHashes(beam.DoFn):
         yield from hashes_by_heap(block.packed, plan, self._config)
 
 
+class _FindInSeveral(beam.DoFn):
+    def process(self, heap: tuple[int, Iterable[HashesOfSplit]]) -> Iterator[Straddling]:
+        found = straddling_in(heap[1])
+        if found.first:
+            yield found
+
+
 class FindStraddling(beam.PTransform):
-    """Ids in several splits, where the plan holds not all of them: PCollection[Block] -> PCollection of one
-    Straddling, which is empty where the plan has compared all ids.
+    """Ids in several splits, where the plan holds not all of them: PCollection[Block] -> PCollection[Straddling], to be
+    joined where they are used; nothing where the plan has compared all ids.
     """
 
     def __init__(self, config: ConvertConfig, plan: beam.PCollection[DatasetPlan]) -> None:
@@ -44,6 +50,5 @@ class FindStraddling(beam.PTransform):
                 tuple[int, tuple[str, bytes]]
             )
             | "GroupByHash" >> beam.GroupByKey()
-            | "FindInSeveral" >> beam.Map(lambda heap: straddling_in(heap[1])).with_output_types(Straddling)
-            | "JoinFound" >> beam.CombineGlobally(join_straddling).with_output_types(Straddling)
+            | "FindInSeveral" >> beam.ParDo(_FindInSeveral()).with_output_types(Straddling)
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pickle
 import random
+import weakref
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +16,7 @@ from hypothesis import strategies as st
 
 from beam_tfrecord.conversion.writing.statistics import ImageFacts, ShardStatistics, told_statistics
 from beam_tfrecord.core.elements import ShardInfo
-from beam_tfrecord.publishing.gathering import Gathered, add_gathered, gathered_of
-from beam_tfrecord.transforms.gathering import AddUpGathered
+from beam_tfrecord.publishing.gathering import Gathered, add_gathered, add_up, gathered_of
 
 LABELS = ("cat", "dog", "ibis")
 COUNTS = st.dictionaries(st.sampled_from(["a", "b", "c"]), st.integers(1, 50), max_size=3)
@@ -64,20 +65,15 @@ def shards(draw: st.DrawFn) -> list[ShardInfo]:
 
 
 def in_a_tree(parts: list[Gathered], shuffler: random.Random) -> Gathered:
-    """Added up as an engine may do it: in any order, in bundles, pickled between its machines."""
-    combine = AddUpGathered()
+    """Added up as an engine may do it: in any order, in branches, pickled between its machines."""
     shuffler.shuffle(parts)
-    accumulators = []
+    branches = []
     while parts:
-        bundle = combine.create_accumulator()
-        for _ in range(shuffler.randint(1, len(parts))):
-            bundle = combine.add_input(bundle, parts.pop())
-        accumulators.append(combine.compact(bundle) if shuffler.random() < 0.5 else bundle)
-    accumulators = pickle.loads(pickle.dumps(accumulators))
-    while len(accumulators) > 1:
-        some = [accumulators.pop() for _ in range(shuffler.randint(2, len(accumulators)))]
-        accumulators.append(combine.merge_accumulators(some))
-    return combine.extract_output(accumulators[0] if accumulators else combine.create_accumulator())
+        branches.append(add_up(iter([parts.pop() for _ in range(shuffler.randint(1, len(parts)))])))
+    branches = pickle.loads(pickle.dumps(branches))
+    while len(branches) > 1:
+        branches.append(add_up(branches.pop() for _ in range(shuffler.randint(2, len(branches)))))
+    return branches[0] if branches else add_up([])
 
 
 def told(gathered: Gathered) -> dict[str, Any]:
@@ -154,11 +150,20 @@ def test_a_shard_that_lost_a_row_is_named() -> None:
     assert add_gathered(parts).unbalanced == ("shard train-7: 5 rows, 4 told of",)
 
 
+class Counts(dict[str, int]):
+    """Lives as long as the part that holds it."""
+
+
 @pytest.mark.parametrize("count", [1, 63, 64, 65, 300])
-def test_an_accumulator_never_holds_more_than_some(count: int) -> None:
-    combine, accumulator = AddUpGathered(), AddUpGathered().create_accumulator()
-    for index in range(count):
-        info = ShardInfo("train", index, "x", 1, 1, 1, "", "", num_rows=1)
-        accumulator = combine.add_input(accumulator, gathered_of(info))
-        assert len(accumulator) < 64
-    assert combine.extract_output(accumulator).num_rows == count
+def test_never_more_than_some_are_held(count: int) -> None:
+    made: list[weakref.ref[Counts]] = []
+
+    def parts() -> Iterator[Gathered]:
+        for index in range(count):
+            part = gathered_of(ShardInfo("train", index, "x", 1, 1, 1, "", "", excluded=Counts(), num_rows=1))
+            made.append(weakref.ref(part.excluded))
+            yield part
+            del part
+            assert sum(one() is not None for one in made) <= 64
+
+    assert add_up(parts()).num_rows == count
