@@ -66,11 +66,13 @@ class _Layout:
 class LabelFileFormat(ManifestFormat):
     """A tree of images and their label files, label files alone, or one of them. A subclass reads a file.
 
-    claims: a file that is called like an image, and ends as label files do, holds its labels or is damaged.
+    claims: a file that is called like an image, and ends as label files do, holds its labels or is damaged. split_by:
+    what in a label file may tell the split, where no folder does.
     """
 
     suffix = ".json"
     claims = False
+    split_by = ""
 
     @abstractmethod
     def read(self, data: bytes, name: str, encoding: str) -> Picture:
@@ -178,10 +180,14 @@ class LabelFileFormat(ManifestFormat):
         read = in_parallel(
             lambda path: self._item(files, layout, finder, config.encoding, path), items_of(piece, paths)
         )
+        has_splits = False
         for item, account in read:
             told.add(account)
             if item is not None:
                 yield item
+                has_splits = has_splits or (isinstance(item, Row) and "split" in item.fields)
+        if self.split_by and has_splits and layout.splits is None and piece.source.split is None:
+            yield Decision("split", self.split_by, "they are called like splits, and no folder is")
         yield told.account()
 
     def _item(
@@ -221,6 +227,11 @@ class LabelFileFormat(ManifestFormat):
         splits = Layout(**layout.splits) if layout.splits else None
         split = self.split_of(path) or split_in(splits, found if found is not None and layout.below else path)
         if split:
+            if fields.get("split", split) != split:
+                told_twice = (
+                    f"{name_of(path)} says the split {fields['split']!r}; that of its folder, {split!r}, counts"
+                )
+                fields["notes"] = [*fields.get("notes", ()), ("annotation_ignored", told_twice)]
             fields["split"] = split
         for further, other in self.beside_label(path).items():
             if files.is_file(files.join(layout.labels, other)):

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from beam_tfrecord.core.account import AS_IMAGE, AS_MASK, FILES, JUNK, OF_NO_IMAGE, AccountBuilder, Decision
 from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import ManifestError
 from beam_tfrecord.manifests.base import LISTED, Files, Ignored, Item, ManifestFormat, Piece, Source
-from beam_tfrecord.manifests.filenames import TABLE_SUFFIXES, JunkCounter, is_data_name, junk_part
+from beam_tfrecord.manifests.filenames import TABLE_SUFFIXES, JunkCounter, is_archive_name, is_data_name, junk_part
 from beam_tfrecord.manifests.formats.folder_manifests import check_names_all, find_manifest, find_own_tables
 from beam_tfrecord.manifests.layout import Folder, Layout, find_layout
 from beam_tfrecord.manifests.leftovers import MOST_NAMES, label_stems, stem_of, tell_unused
@@ -30,6 +30,7 @@ from beam_tfrecord.manifests.mask_files import (
 )
 from beam_tfrecord.manifests.registry import FORMATS, has_suffix, head_if_any, read_head
 from beam_tfrecord.manifests.siblings import LABEL_FOLDERS
+from beam_tfrecord.manifests.split_names import is_split_word
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import has_glob, name_of, with_slash, without_slash
@@ -54,6 +55,8 @@ class FolderFormat(ManifestFormat):
         if not files.is_folder(uri):
             raise ManifestError(f"{uri} " + ("is a file, not a folder" if files.is_file(uri) else "does not exist"))
         seen = _look(files, uri)
+        if seen.archives and len(seen.archives) == sum(seen.images.values()):
+            raise ManifestError(_only_archives(uri, seen.archives))
         masks = _masks_in(files, uri) if seen.may_have_masks else NO_MASKS
         if masks.paths:
             seen = seen._replace(images=_counts_without(files, uri, masks))
@@ -243,7 +246,7 @@ class _Seen(NamedTuple):
     images: number of images by the folders they lie in. data: folders that texts and the like lie in. manifests: the
     first files that may be some, by relative path. num_files: all files, whatever they are. label_files: the first
     files that may hold the labels of one image, by ending. tables: those of a folder, two at the most.
-    may_have_masks: images lie there that are called so.
+    may_have_masks: images lie there that are called so. archives: those among the images that are called like archives.
     """
 
     images: dict[Folder, int]
@@ -253,6 +256,7 @@ class _Seen(NamedTuple):
     label_files: dict[str, list[str]]
     tables: dict[Folder, list[str]]
     may_have_masks: bool = False
+    archives: Sequence[str] = ()
 
     def own_tables(self) -> list[str]:
         """The tables of the folders of images where each has exactly one, and there are several; else none."""
@@ -314,6 +318,7 @@ def _look(files: Files, uri: str) -> _Seen:
     label_files: dict[str, list[str]] = {suffix: [] for suffix in _LABEL_SUFFIXES}
     tables: dict[Folder, list[str]] = {}
     may_have_masks = is_of_masks = False
+    archives: list[str] = []
     count = 0
     start = len(with_slash(uri))
     last: str | None = None
@@ -333,6 +338,8 @@ def _look(files: Files, uri: str) -> _Seen:
             if not _is_no_image(path):
                 may_have_masks = may_have_masks or is_of_masks or is_mask_stem(path)
                 images[folder] = images.get(folder, 0) + 1
+                if is_archive_name(path):
+                    archives.append(path)
                 continue
             data.add(folder)
             kind = next((one for one in _MANIFEST_SUFFIXES if has_suffix(path.lower(), (one,))), "")
@@ -346,7 +353,7 @@ def _look(files: Files, uri: str) -> _Seen:
             if suffix in label_files and here[suffix] <= _MOST_IN_FOLDER and len(label_files[suffix]) < _MOST_LABELS:
                 label_files[suffix].append(path)
     candidates = sorted(path for paths in manifests.values() for path in paths)
-    return _Seen(images, data, candidates, count, label_files, tables, may_have_masks)
+    return _Seen(images, data, candidates, count, label_files, tables, may_have_masks, archives)
 
 
 def _labels_beside(
@@ -398,6 +405,21 @@ def _leads(source: Source) -> bool:
     """Whether the manifest, or any one of several, is of a format that tells more than the names of folders."""
     formats = [part["format"] for part in source.details.get("parts", ())] or [source.format]
     return any(FORMATS[name].leads for name in formats)
+
+
+def _only_archives(uri: str, paths: Sequence[str]) -> str:
+    """What to say of a folder whose only images would be archives."""
+    globs = []
+    for folder in sorted({path.rpartition("/")[0] for path in paths}):
+        endings = {path[path.rfind(".") :] for path in paths if path.rpartition("/")[0] == folder}
+        split = f"{name_of(folder)}=" if is_split_word(name_of(folder)) else ""
+        place = with_slash(with_slash(uri) + folder if folder else uri)
+        globs.append(f"--input '{split}{place}*{min(endings) if len(endings) == 1 else ''}'")
+    more = f" and so on for {len(globs) - 3} more folders" if len(globs) > 3 else ""
+    return (
+        f"{uri} holds no images, but {len(paths):,} archives (such as {paths[0]}): give them as "
+        f"{' '.join(globs[:3])}{more}"
+    )
 
 
 def _no_images(uri: str, manifests: list[str]) -> str:

@@ -34,6 +34,8 @@ _SHAPES = re.compile(rb'"shapes"\s*:\s*\[|"imageData"\s*:\s*"[A-Za-z0-9+/=\\]{10
 _OTHERS = re.compile(rb'"(?:imagePath|imageData|imageHeight|shape_type)"\s*:')
 _POINTS = ("point", "points")
 _LINES = ("line", "linestrip")
+# What labelme's own converters (examples/*/labelme2voc.py) take for no class: -1 and 0 in their masks.
+_NO_CLASSES = ("__ignore__", "_background_")
 _FOUR_CORNERS = ("oriented_rectangle", "rotation")
 
 
@@ -50,7 +52,7 @@ class LabelmeFormat(JsonFilesFormat):
         members = Members(document, "")
         labels.found = length_of(document.get("shapes"))
         flags = members.below("flags")
-        labels.labels += true_flags(flags)
+        labels.labels += [flag for flag in true_flags(flags) if flag not in _NO_CLASSES]
         labels.with_boxes = bool(labels.found) or not flags
         labels.further["frame"] = "upright"
         size = labels.state_size(name, members.raw("imageWidth"), members.raw("imageHeight"))
@@ -89,7 +91,9 @@ def _add_shapes(members: Members, size: tuple[int, int] | None, labels: PictureL
     spots: list[_Spots] = []
     for shape in members.listed("shapes"):
         kind = shape.name("shape_type") or "polygon"
-        if kind in _LINES:
+        if shape.name("label") in _NO_CLASSES:
+            labels.leave_out(shape.where, shape.name("label"), "labelme's word for what is of no class is no object")
+        elif kind in _LINES:
             labels.leave_out(shape.where, kind, "a line has neither a box nor a mask")
         elif kind in _POINTS:
             spots.append(_Spots(shape.where, shape.name("label"), shape.whole("group_id"), _points(shape)))

@@ -3,8 +3,9 @@
 Sources: docs.supervisely.com ("Annotation JSON format"), ``geometry`` and ``annotation`` of supervisely 6.74.
 ``objects`` with ``classTitle``, ``geometryType`` and ``points`` (``exterior``, ``interior``), a ``bitmap`` (a PNG
 packed with zlib, in base64, and its ``origin``), or the ``nodes`` of a graph, which are keypoints; ``tags`` of the
-picture are its labels. Coordinates are used as they stand. A hole of a polygon is cut out of its mask. Points and
-lines have neither box nor mask.
+picture are its labels, but for those without a value that are called like splits (:data:`SPLIT_TAGS`), as Supervisely's
+apps for training set them: they are its split. Coordinates are used as they stand. A hole of a polygon is cut out of
+its mask. Points and lines have neither box nor mask.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from beam_tfrecord.annotations.shapes import draw_polygons
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.manifests.label_files import JsonFilesFormat
 from beam_tfrecord.manifests.outlines import hull, ring, rle_of_patch, runs_of
-from beam_tfrecord.manifests.picture_labels import PictureLabels, length_of
+from beam_tfrecord.manifests.picture_labels import PictureLabels, bad, length_of
 from beam_tfrecord.manifests.text.json_text import Members
 
 if TYPE_CHECKING:
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
 _OBJECTS = re.compile(rb'"objects"\s*:\s*\[')
 _OTHERS = re.compile(rb'"(?:classTitle|geometryType)"\s*:|"size"\s*:\s*\{')
 _MOST_BYTES = 2**28
+SPLIT_TAGS = ("train", "training", "val", "valid", "validation", "test")
 
 
 class SuperviselyFormat(JsonFilesFormat):
     """A project or dataset of Supervisely."""
 
     name = "supervisely"
+    split_by = "the tags of the pictures"
     heads = (_OBJECTS, _OTHERS)
 
     def is_labels(self, document: Mapping[str, Any]) -> bool:
@@ -59,7 +62,14 @@ def _add_tag(tag: Members, labels: PictureLabels) -> None:
     name, value = tag.name("name"), tag.raw("value")
     if not name:
         raise RowError("missing_label", f"{tag.where} has no name")
-    labels.label(f"{name}: {value}" if isinstance(value, str | int | float) and value != "" else name)
+    has_value = isinstance(value, str | int | float) and value != ""
+    split = name.casefold()
+    if has_value or split not in SPLIT_TAGS:
+        labels.label(f"{name}: {value}" if has_value else name)
+        return
+    if labels.further.setdefault("split", split) != split:
+        raise bad(tag.where, f"is {name!r}, and the picture has the tag {labels.further['split']!r}: it has one split")
+    labels.use("split")
 
 
 def _add(one: Members, size: tuple[int, int] | None, labels: PictureLabels, name: str) -> None:

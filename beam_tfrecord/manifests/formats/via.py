@@ -5,7 +5,8 @@ A member for each picture, by its name and size: ``filename``, ``regions`` with 
 ``region_attributes`` (a list; in VIA 1 an object by number), ``file_attributes``. A project has the same below
 ``_via_img_metadata``. Which region attribute is the class is decided for the whole file: the only one, the one with a
 usual name, or what ``--label_column`` says. Ellipses are turned by ``theta`` radians. Points and lines have no box. Its
-CSV is read as a table (:func:`beam_tfrecord.manifests.box_cells.region_of`), its COCO export as COCO.
+CSV is read as a table (:func:`beam_tfrecord.manifests.box_cells.region_of`), its COCO export as COCO. What VIA 3 writes
+(``file``, ``view``, ``metadata``; a CSV that begins with ``# CSV_HEADER``) is refused.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from beam_tfrecord.manifests.box_reading import class_attribute
 from beam_tfrecord.manifests.documents import DocumentFormat
 from beam_tfrecord.manifests.outlines import ellipse, turned
 from beam_tfrecord.manifests.picture_labels import Picture, PictureLabels, bad, gather
+from beam_tfrecord.manifests.registry import read_head
 from beam_tfrecord.manifests.text.compression import open_unpacked
 from beam_tfrecord.manifests.text.json_text import OBJECT, Members, holds, iterate_members, start_of_json
 from beam_tfrecord.options.config import ManifestConfig
@@ -32,6 +34,13 @@ from beam_tfrecord.options.config import ManifestConfig
 _PICTURES = "_via_img_metadata"
 _INSIDE = tuple(re.compile(rb'"%s"\s*:' % name) for name in (b"filename", b"size", b"regions"))
 _PROJECT = re.compile(rb'"_via_(?:settings|img_metadata|attributes)"\s*:')
+
+
+_THIRD = (
+    re.compile(rb'"data_format_version"\s*:\s*"3'),
+    re.compile(rb'"vid_list"|"__FILE_ID_LIST__"|"fid_list"|"pid"'),
+)
+_THIRD_CSV = b"# CSV_HEADER = metadata_id"
 
 
 class ViaFormat(DocumentFormat):
@@ -42,10 +51,16 @@ class ViaFormat(DocumentFormat):
     leads = True
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
-        return start_of_json(head) == OBJECT and (holds(head, _PROJECT) or holds(head, *_INSIDE))
+        is_second = start_of_json(head) == OBJECT and (holds(head, _PROJECT) or holds(head, *_INSIDE))
+        return is_second or _is_of_third(head)
 
     def look(self, files: Files, uri: str, config: ManifestConfig) -> tuple[dict[str, Any], tuple[Decision, ...]]:
         """Reads the file once, for the attributes of its regions."""
+        if _is_of_third(read_head(files, uri)):
+            raise ManifestError(
+                f"{uri} is what VIA 3 writes, of which nothing is read: make the annotations with VIA 2, or write them "
+                f"as a CSV with columns image, xmin, ymin, xmax, ymax, class (one box to a line)"
+            )
         keys: dict[str, None] = {}
         for _, value, _ in _pictures(files, uri):
             for region in _regions(value):
@@ -64,6 +79,10 @@ class ViaFormat(DocumentFormat):
     def pictures(self, files: Files, source: Source, names: Sequence[str]) -> Iterator[Picture]:
         for key, value, repeated in _pictures(files, source.uri):
             yield gather(f"{key!r}", key, partial(_read, key, value, repeated, source.details["class"]))
+
+
+def _is_of_third(head: bytes) -> bool:
+    return head.startswith(_THIRD_CSV) or (start_of_json(head) == OBJECT and holds(head, *_THIRD))
 
 
 def _pictures(files: Files, uri: str) -> Iterator[tuple[str, Any, str]]:

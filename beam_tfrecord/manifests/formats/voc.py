@@ -71,13 +71,15 @@ class _Layout:
 
 
 class VocFormat(ManifestFormat):
-    """A folder with XML annotations, an XML file, or (with --format voc) a list of ImageSets."""
+    """A folder with XML annotations, an XML file, or a list of ImageSets."""
 
     name = "voc"
     beside = (".xml",)
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
         if not files.is_folder(uri):
+            if uri.lower().endswith(".txt") and "ImageSets" in uri.split("/"):
+                return _root_of_list(files, uri) != ""
             start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
             return start.startswith((b"<annotation", b"<?xml")) and _OUTER.search(head) is not None
         names = set(files.list_folder(uri))
@@ -263,11 +265,17 @@ def _layout_of_file(files: Files, uri: str, images: str | None) -> _Layout:
     folder = parent(uri)
     if uri.lower().endswith(".xml"):
         return _layout_below(files, parent(folder), folder, images, uri)
-    for root in (folder, parent(folder), parent(parent(folder))):
-        annotations = _subfolder(files, root, _ANNOTATIONS)
-        if annotations:
-            return _layout_below(files, root, annotations, images, uri)
-    raise ManifestError(f"{uri}: the list belongs to no Pascal VOC folder, none above it has Annotations/")
+    root = _root_of_list(files, uri)
+    if not root:
+        raise ManifestError(f"{uri}: the list belongs to no Pascal VOC folder, none above it has Annotations/")
+    return _layout_below(files, root, _subfolder(files, root, _ANNOTATIONS), images, uri)
+
+
+def _root_of_list(files: Files, uri: str) -> str:
+    """The nearest folder above a list that has annotations, or masks of classes; '' for none."""
+    folder = parent(uri)
+    roots = (folder, parent(folder), parent(parent(folder)))
+    return next((root for root in roots if _subfolder(files, root, (*_ANNOTATIONS, *_CLASS_MASKS))), "")
 
 
 def _layout_below(files: Files, root: str, annotations: str, images: str | None, only: str = "") -> _Layout:

@@ -33,6 +33,7 @@ from beam_tfrecord.manifests.base import LISTED, Files, Ignored, Item, ManifestF
 from beam_tfrecord.manifests.beside import account_of_tree, find_splits, lies_among_labels, pair_files, split_in
 from beam_tfrecord.manifests.filenames import is_image_name, junk_part
 from beam_tfrecord.manifests.formats.yolo_data import (
+    NOTES,
     YoloData,
     check_count,
     find_data_file,
@@ -54,8 +55,11 @@ from beam_tfrecord.manifests.text.spelling import Spellings, find_other
 from beam_tfrecord.manifests.text.uri_text import name_of, with_slash
 from beam_tfrecord.options.config import ManifestConfig
 
-# LabelImg and darknet; CVAT; Roboflow's "YOLO Darknet".
-_NAME_FILES = ("classes.txt", "obj.names", "labels.txt", "_darknet.labels", "darknet.labels", "predefined_classes.txt")
+# LabelImg and darknet; CVAT; Roboflow's "YOLO Darknet"; Label Studio, beside its classes.txt.
+_NAME_FILES = (
+    *("classes.txt", "obj.names", "labels.txt", "_darknet.labels", "darknet.labels", "predefined_classes.txt"),
+    NOTES,
+)
 _SAMPLE_FILES = 100
 _YAML_SUFFIXES = (".yaml", ".yml")
 _LOOKED_AT = 20
@@ -252,42 +256,44 @@ def _find_data(files: Files, uri: str, images: str | None, encoding: str) -> tup
     data = find_data_file(files, uri) if is_folder else uri if uri.lower().endswith(".data") else ""
     if data:
         named, lists, count = read_data_file(files, data)
-        names = read_names_file(files, named, encoding)
+        names = read_names_file(files, named, encoding) or {}
         check_count(count, names, f"{data}: classes")
         parts = tuple(("train" if split == "train" else split, place) for split, place in lists.items())
         parts = parts or _parts_of_folder(files, folder)
         told = Decision("classes", named, f"names in {data}")
         return YoloData(images or folder, names, parts, manifests=(data, named, *lists.values())), [told]
     beside = find_yaml(files, folder, encoding)
-    named = beside or _names_file(files, folder, encoding)
     if beside:
-        own = read_yaml(files, beside, images, need_parts=False, encoding=encoding).names
+        sources, own = [beside], read_yaml(files, beside, images, need_parts=False, encoding=encoding).names
     else:
-        own = read_names_file(files, named, encoding)
+        sources, own = _names_files(files, folder, encoding)
     parts = _parts_of_folder(files, folder) if is_folder else (("", uri),)
-    manifests = (named,) if is_folder else (named, uri)
-    told = Decision("classes", named, "its lines" if not beside else "its names")
+    manifests = (*sources, *([] if is_folder else [uri]))
+    told = Decision("classes", sources[0], "its lines" if not beside else "its names")
     return YoloData(images or folder, own, parts, has_rule=not is_folder, manifests=manifests), [told]
 
 
-def _names_file(files: Files, folder: str, encoding: str) -> str:
-    """The file of class names of a folder: at its top, else below it. Raises ManifestError, also where two disagree."""
+def _names_files(files: Files, folder: str, encoding: str) -> tuple[list[str], Mapping[int, str]]:
+    """The files of class names of a folder, at its top, else below it, and what they say.
+
+    Raises ManifestError, also where two disagree.
+    """
     found = [place for name in _NAME_FILES if files.is_file(place := files.join(folder, name))]
     if not found:
         below = relative_files(files, folder)[0]
         found = [files.join(folder, path) for path in below if name_of(path).lower() in _NAME_FILES]
-    if not found:
+    named = {place: names for place in found if (names := read_names_file(files, place, encoding)) is not None}
+    if not named:
         raise ManifestError(f"{folder} names no classes: put a data.yaml or a classes.txt there, one name per line")
-    names = read_names_file(files, found[0], encoding)
-    for other in found[1:]:
-        theirs = read_names_file(files, other, encoding)
+    (first, names), *others = named.items()
+    for other, theirs in others:
         if theirs != names:
             number = next(number for number in sorted({*names, *theirs}) if names.get(number) != theirs.get(number))
             raise ManifestError(
-                f"{found[0]} and {other} name different classes: class {number} is {_called(names, number)} in one and "
+                f"{first} and {other} name different classes: class {number} is {_called(names, number)} in one and "
                 f"{_called(theirs, number)} in the other. Put the right one into {folder} and take the other out"
             )
-    return found[0]
+    return [*named], names
 
 
 def _other_names(files: Files, folder: str, data: YoloData, encoding: str) -> Iterator[str]:

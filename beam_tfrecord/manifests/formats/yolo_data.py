@@ -13,16 +13,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from beam_tfrecord.errors import ConfigError, ManifestError
+from beam_tfrecord.errors import ConfigError, ManifestError, RowError
 from beam_tfrecord.manifests.base import Files
 from beam_tfrecord.manifests.siblings import parent
 from beam_tfrecord.manifests.split_names import is_split_folder
+from beam_tfrecord.manifests.text.json_text import Members, decode_json
 from beam_tfrecord.manifests.text.lines import read_lines, read_text
 from beam_tfrecord.manifests.text.uri_text import name_of
 from beam_tfrecord.manifests.text.yaml_text import load_yaml
 from beam_tfrecord.options.values import AUTO_ENCODING
 
 MAX_BYTES = 2**20
+NOTES = "notes.json"  # of Label Studio (label_studio_sdk 2.1, converter: the file beside its classes.txt)
 _NOTHING = ("", "~", "null")  # how YAML spells that there is none
 # Keys of a yaml by what they are called afterwards; Ultralytics reads ``validation`` as ``val``, too (data/utils.py).
 _SPLITS = {"train": "train", "val": "val", "validation": "val", "valid": "val", "test": "test"}
@@ -206,10 +208,34 @@ def _checked_names(pairs: Sequence[tuple[int, str]], uri: str) -> dict[int, str]
     return names
 
 
-def read_names_file(files: Files, uri: str, encoding: str = AUTO_ENCODING) -> dict[int, str]:
-    """Class names, one per line. The first line is id 0; a blank line is an id without a name, and moves no other."""
+def read_names_file(files: Files, uri: str, encoding: str = AUTO_ENCODING) -> dict[int, str] | None:
+    """Class names, one per line. The first line is id 0; a blank line is an id without a name, and moves no other.
+
+    The notes of Label Studio have them as ``categories`` with ``id`` and ``name``; None for notes of something else.
+    Raises ManifestError.
+    """
+    if name_of(uri) == NOTES:
+        return _names_of_notes(files, uri, encoding)
     lines = read_lines(files, uri, encoding)
     return _checked_names([(number, line) for number, line in enumerate(lines) if line.strip()], uri)
+
+
+def _names_of_notes(files: Files, uri: str, encoding: str) -> dict[int, str] | None:
+    try:
+        notes = decode_json(read_text(files, uri, encoding, MAX_BYTES)) if files.size(uri) <= MAX_BYTES else None
+    except ValueError:  # notes of somebody: they are told as a file that is not read
+        return None
+    if not isinstance(notes, Mapping) or "categories" not in notes:
+        return None
+    try:
+        categories = Members(notes, "").objects("categories") or []
+        pairs = [(category.whole("id"), category.name("name")) for category in categories]
+    except RowError as error:
+        raise ManifestError(f"{uri}: {error.message}") from None
+    wrong = next((place for place, (number, name) in enumerate(pairs) if number is None or not name), None)
+    if wrong is not None:
+        raise ManifestError(f"{uri}: categories[{wrong}] needs an id and a name")
+    return _checked_names([(number, name) for number, name in pairs if number is not None], uri)
 
 
 def _keypoint_shape(value: Any, uri: str) -> tuple[int, int]:

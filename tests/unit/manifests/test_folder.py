@@ -219,3 +219,23 @@ def test_a_layout_says_what_it_is() -> None:
     assert layout.place(("data", "train", "cat")) == ("train", "cat")
     assert layout.class_count(counts) == 2
     assert not layout.fits(("data", "train"))
+
+
+@pytest.mark.parametrize(
+    ("paths", "told"),
+    [
+        (["a-0.tar", "a-1.tar"], "--input '{folder}/*.tar'"),
+        (["train/0.tar", "val/0.tar"], "--input 'train={folder}/train/*.tar' --input 'val={folder}/val/*.tar'"),
+        (["x/0.tar", "x/1.zip"], "--input '{folder}/x/*'"),
+        (["0.tar.gz"], "--input '{folder}/*.gz'"),
+    ],
+)
+def test_a_folder_of_archives_is_refused_with_what_reads_them(tmp_path: Path, paths: list[str], told: str) -> None:
+    sample = written(tmp_path, [*paths, "README.md"])
+    with pytest.raises(ManifestError) as caught:
+        describe(FORMAT, sample)
+    assert str(caught.value).endswith(told.format(folder=tmp_path))
+
+
+def test_an_archive_among_images_is_a_row_like_them(tmp_path: Path) -> None:
+    assert [image for image, _, _ in found_in(tmp_path, ["a.jpg", "b.tar"])] == ["a.jpg", "b.tar"]

@@ -362,3 +362,17 @@ def test_masks_with_gaps_between_groups_are_one_mask(tmp_path: Path) -> None:
     expected = np.zeros((120, 160), bool)
     expected[10:14, 10:14] = expected[50:60, 50:60] = True
     assert np.array_equal(found > 0, expected)
+
+
+def test_what_labelme_calls_no_class_is_neither_object_nor_label(tmp_path: Path) -> None:
+    """``__ignore__`` and ``_background_`` stand for -1 and 0 in the masks of labelme's own converters."""
+    shapes = [{**rectangle(1, 2, 30, 40), "label": name} for name in ("__ignore__", "fox", "_background_")]
+    write(tmp_path / "a.jpg", "pixels")
+    write(tmp_path / "a.json", document("a.jpg", *shapes, flags={"__ignore__": True, "day": True}))
+    (row,) = [item for item in read_items(FolderFormat(), tmp_path)[1] if isinstance(item, Row)]
+    assert [box["class"] for box in row.fields["boxes"]] == ["fox"]
+    assert row.fields["label"] == "day"
+    assert [message.partition(": labelme")[0] for _, message in row.fields["notes"]] == [
+        "shapes[0]: __ignore__",
+        "shapes[2]: _background_",
+    ]

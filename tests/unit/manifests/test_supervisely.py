@@ -12,14 +12,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from beam_tfrecord.core.account import Decision
 from beam_tfrecord.core.elements import Row
 from beam_tfrecord.manifests import siblings
 from beam_tfrecord.manifests.formats.folder import FolderFormat
 from beam_tfrecord.manifests.formats.supervisely import SuperviselyFormat
 from beam_tfrecord.manifests.picture_labels import ANNOTATIONS
+from beam_tfrecord.options.config import ManifestConfig
+from beam_tfrecord.options.values import InputSpec
 from tests.annotation_tools import account_of, pixels, read_items, rejects, write
 from tests.contracts import ManifestFormatContract, Sample, describe
 from tests.end_to_end.datasets import conversion, converted, records
+from tests.local_files import LocalFiles
 from tests.samples import jpeg, painted_boxes, png
 
 SIZE = (160, 120)
@@ -141,3 +145,48 @@ def test_what_cannot_be_right_is_a_reject(tmp_path: Path, one: Any) -> None:
     ((code, message),) = rejects(read_items(SuperviselyFormat(), tmp_path)[1])
     assert code in ("bad_annotation", "bad_mask")
     assert "a.jpg.json" in message
+
+
+def decisions_of(folder: Path) -> set[tuple[str, str]]:
+    """What is decided on the way."""
+    manifest, config = SuperviselyFormat(), ManifestConfig((InputSpec(str(folder)),))
+    source = manifest.describe(LocalFiles(), str(folder), None, config)
+    pieces = list(manifest.pieces(LocalFiles(), source))
+    items = (item for piece in pieces for item in manifest.rows(LocalFiles(), piece, config))
+    return {(item.what, item.value) for item in items if isinstance(item, Decision)}
+
+
+def test_tags_that_are_called_like_splits_are_the_split_and_no_label(tmp_path: Path) -> None:
+    tags = {"a": ["Train", "day"], "b": ["val"], "c": [], "d": ["train", "test"]}
+    for name, own in tags.items():
+        write(tmp_path / f"ds/img/{name}.jpg", "pixels")
+        write(tmp_path / f"ds/ann/{name}.jpg.json", document(tags=[{"name": tag, "value": None} for tag in own]))
+    write(tmp_path / "ds/img/e.jpg", "pixels")
+    write(tmp_path / "ds/ann/e.jpg.json", document(tags=[{"name": "test", "value": "passed"}]))
+    items = read_items(SuperviselyFormat(), tmp_path)[1]
+    fields = {item.fields["image"][-5]: item.fields for item in items if isinstance(item, Row)}
+    assert {name: (own.get("split"), own.get("label"), "boxes" in own) for name, own in fields.items()} == {
+        "a": ("train", "day", False),
+        "b": ("val", None, True),
+        "c": (None, None, True),
+        "e": (None, "test: passed", False),
+    }
+    assert rejects(items) == [
+        ("bad_annotation", "d.jpg.json: tags[1] is 'test', and the picture has the tag 'train': it has one split")
+    ]
+    account = account_of(SuperviselyFormat(), tmp_path)
+    assert account.used[ANNOTATIONS]["split"] == 2
+    assert decisions_of(tmp_path) == {("split", "the tags of the pictures")}
+
+
+def test_folders_called_like_splits_count_before_tags(tmp_path: Path) -> None:
+    for split, tag in (("train", "val"), ("val", "val")):
+        write(tmp_path / f"{split}/img/{split}.jpg", "pixels")
+        write(tmp_path / f"{split}/ann/{split}.jpg.json", document(tags=[{"name": tag, "value": None}]))
+    items = read_items(SuperviselyFormat(), tmp_path)[1]
+    fields = {item.fields["split"]: item.fields for item in items if isinstance(item, Row)}
+    assert fields["train"]["notes"] == [
+        ("annotation_ignored", "train.jpg.json says the split 'val'; that of its folder, 'train', counts")
+    ]
+    assert "notes" not in fields["val"]
+    assert decisions_of(tmp_path) == set()

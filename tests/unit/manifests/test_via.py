@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from beam_tfrecord.core.elements import Row
-from beam_tfrecord.errors import AmbiguousManifestError, ConfigError
+from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ManifestError
 from beam_tfrecord.manifests import detect_format
 from beam_tfrecord.manifests.formats.folder import FolderFormat
 from beam_tfrecord.manifests.formats.via import ViaFormat
@@ -171,3 +171,27 @@ def test_other_json_is_not_taken_for_it(tmp_path: Path, text: str) -> None:
 def test_its_coco_export_is_coco(tmp_path: Path) -> None:
     told = {"info": {"description": "VIA"}, "images": [], "annotations": [], "licenses": [], "categories": []}
     assert detect_format(LocalFiles(), str(write(tmp_path / "x.json", json.dumps(told)))) == "coco"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (
+            "a.json",
+            {
+                "project": {"pid": "__VIA_PROJECT_ID__", "data_format_version": "3.1.1", "vid_list": ["1"]},
+                "config": {},
+                "attribute": {},
+                "file": {"1": {"fid": "1", "fname": "a.jpg", "type": 2, "loc": 1, "src": "a.jpg"}},
+                "metadata": {"1_x": {"vid": "1", "xy": [2, 1, 2, 3, 4], "av": {"1": "fox"}}},
+                "view": {"1": {"fid_list": ["1"]}},
+            },
+        ),
+        ("a.csv", "# CSV_HEADER = metadata_id,file_list,flags,temporal_coordinates,spatial_coordinates,metadata\n"),
+    ],
+)
+def test_what_via_3_writes_is_refused_with_a_way_out(tmp_path: Path, name: str, content: Any) -> None:
+    place = write(tmp_path / name, content)
+    assert detect_format(LocalFiles(), str(place)) == "via"
+    with pytest.raises(ManifestError, match=r"is what VIA 3 writes.*VIA 2.*a CSV with columns"):
+        read_items(ViaFormat(), place)

@@ -8,7 +8,7 @@ import pytest
 from beam_tfrecord.annotations.boxes import BoxesKind
 from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import ConfigError, ManifestError
-from beam_tfrecord.manifests import siblings
+from beam_tfrecord.manifests import detect_format, siblings
 from beam_tfrecord.manifests.base import Ignored
 from beam_tfrecord.manifests.formats.voc import VocFormat
 from tests.annotation_tools import account_of, fields_by_image, parse, read_items, rejects, write
@@ -298,3 +298,26 @@ def test_a_shape_whose_numbers_are_none_is_a_reject(tmp_path: Path, value: str) 
     ((code, message),) = [(item.finding.code, item.finding.message) for item in items if hasattr(item, "finding")]
     assert code == "bad_annotation"
     assert "a.xml:5: x of <pt>" in message
+
+
+@pytest.mark.parametrize("name", ["Main/cat_train.txt", "Main/train.txt", "Segmentation/val.txt"])
+def test_a_list_of_image_sets_needs_no_format(tmp_path: Path, name: str) -> None:
+    dataset(tmp_path, "a", "b", "c")
+    place = write(tmp_path / "ImageSets" / name, "c -1\na  1\n" if "cat" in name else "c\na\n")
+    assert detect_format(LocalFiles(), str(place)) == "voc"
+    assert [item.fields["image"] for item in read_items(FORMAT, place)[1]] == ["c.jpg", "a.jpg"]
+
+
+def test_a_list_of_masks_is_an_input_of_its_own(tmp_path: Path) -> None:
+    for name in "ab":
+        write(tmp_path / f"SegmentationClass/{name}.png", "mask")
+        write(tmp_path / f"JPEGImages/{name}.jpg", "pixels")
+    place = write(tmp_path / "ImageSets/Segmentation/val.txt", "b\n")
+    items = read_items(FORMAT, place)[1]
+    assert [item.fields["mask"] for item in items] == [f"{tmp_path}/SegmentationClass/b.png"]
+
+
+def test_lists_of_a_dataset_without_annotations_are_no_voc(tmp_path: Path) -> None:
+    place = write(tmp_path / "ImageSets/train.txt", "000001\n")  # as KITTI's tools have them
+    write(tmp_path / "image_2/000001.png", "pixels")
+    assert detect_format(LocalFiles(), str(place)) == "list"

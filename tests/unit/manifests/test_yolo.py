@@ -345,3 +345,57 @@ def test_a_path_of_the_yaml_that_is_not_there_is_decided_on(tmp_path: Path, path
     source, items = read_items(FORMAT, uri)
     assert len(items) == 1
     assert len([one for one in source.decisions if one.what == "where the paths of the yaml start"]) == count
+
+
+def notes(*names: str) -> dict[str, Any]:
+    """As label_studio_sdk 2.1 writes it beside classes.txt."""
+    return {
+        "categories": [{"id": number, "name": name} for number, name in enumerate(names)],
+        "info": {"year": 2026, "version": "1.0", "contributor": "Label Studio"},
+    }
+
+
+def label_studio(folder: Path, classes: str, own: Any) -> Path:
+    write(folder / "images/a.jpg", "pixels")
+    write(folder / "labels/a.txt", "1 0.5 0.5 0.2 0.2\n")
+    if classes:
+        write(folder / "classes.txt", classes)
+    write(folder / "notes.json", own)
+    return folder
+
+
+def test_names_in_the_notes_of_label_studio_are_held_against_classes_txt(tmp_path: Path) -> None:
+    source, items = read_items(FORMAT, label_studio(tmp_path / "same", "cat\ndog\n", notes("cat", "dog")))
+    assert source.labels == ("cat", "dog")
+    assert source.details["manifests"] == (f"{tmp_path}/same/classes.txt", f"{tmp_path}/same/notes.json")
+    assert items[0].fields["boxes"][0]["class"] == "dog"
+    with pytest.raises(ManifestError, match="class 0 is 'cat' in one and 'dog' in the other"):
+        read_items(FORMAT, label_studio(tmp_path / "other", "cat\ndog\n", notes("dog", "cat")))
+
+
+def test_the_notes_of_label_studio_alone_name_the_classes(tmp_path: Path) -> None:
+    assert read_items(FORMAT, label_studio(tmp_path, "", notes("cat", "dog")))[0].labels == ("cat", "dog")
+
+
+@pytest.mark.parametrize("own", ["to do: label more", {"by": "me"}, "[1]"])
+def test_notes_of_somebody_name_no_classes(tmp_path: Path, own: Any) -> None:
+    folder = label_studio(tmp_path, "cat\ndog\n", own)
+    assert read_items(FORMAT, folder)[0].details["manifests"] == (f"{folder}/classes.txt",)
+    (folder / "classes.txt").unlink()
+    with pytest.raises(ManifestError, match="names no classes"):
+        read_items(FORMAT, folder)
+
+
+@pytest.mark.parametrize(
+    ("one", "told"),
+    [
+        ({"id": "x", "name": "cat"}, "categories[0].id is 'x'"),
+        ({"id": 0}, "categories[0] needs an id and a name"),
+        ({"name": "cat"}, "categories[0] needs an id and a name"),
+        ("cat", "categories[0] is 'cat', not an object"),
+    ],
+)
+def test_damaged_notes_of_label_studio_are_told(tmp_path: Path, one: Any, told: str) -> None:
+    with pytest.raises(ManifestError) as caught:
+        read_items(FORMAT, label_studio(tmp_path, "cat\n", {"categories": [one]}))
+    assert told in str(caught.value)
