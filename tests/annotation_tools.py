@@ -6,6 +6,7 @@ import io
 import json
 import pickle
 import warnings
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -205,3 +206,12 @@ def write(path: Path, data: str | bytes | dict[str, Any]) -> Path:
     text = json.dumps(data) if isinstance(data, dict) else data
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     return path
+
+
+def zipped(folder: Path) -> Path:
+    """The files of a folder as an archive beside it, each called as it is from there."""
+    place = folder.with_suffix(".zip")
+    with zipfile.ZipFile(place, "w") as archive:
+        for path in sorted(folder.rglob("*.*")):
+            archive.write(path, path.relative_to(folder))
+    return place

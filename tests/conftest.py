@@ -58,6 +58,20 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def engine_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the collections of tests/engines.py lie, whatever engine converts them: metadata tell the path."""
+    return tmp_path_factory.mktemp("collections")
+
+
+@pytest.fixture(scope="session")
+def direct(engine_folder: Path) -> dict[str, dict[str, bytes]]:
+    """What DirectRunner publishes, by collection."""
+    from tests.engines import COLLECTIONS, converted_on
+
+    return {kind: converted_on(None, engine_folder, kind) for kind in COLLECTIONS}
+
+
+@pytest.fixture(scope="session")
 def chromium() -> str:
     """Path of a Chromium; tests that ask for it are skipped where there is none."""
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -182,3 +182,22 @@ class ManifestFormatContract:
         sample = Sample(str(tmp_path / "nowhere" / "missing"), [])
         with pytest.raises((ManifestError, ConfigError), match="missing"):
             describe(self.format, sample)
+
+
+class ListedPicturesContract(ManifestFormatContract):
+    """The same of a format whose document lists pictures, each in a place of its own."""
+
+    @abstractmethod
+    def write(self, folder: Path, names: Sequence[str]) -> str:
+        """A document with a picture of each name, and those pictures; where it lies."""
+
+    @abstractmethod
+    def row(self, uri: str, name: str, place: int) -> tuple[str, dict[str, Any]]:
+        """(origin, fields) of the picture in a place of that document."""
+
+    def sample(self, folder: Path) -> Sample:
+        uri = self.write(folder, ["a.jpg", "b.jpg"])
+        return Sample(uri, [self.row(uri, "a.jpg", 0), self.row(uri, "b.jpg", 1)])
+
+    def odd_names(self, folder: Path, names: Sequence[str]) -> Sample:
+        return Sample(self.write(folder, names), [])

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
 
+from tests.loopback import running
 from tests.waiting import PATIENCE
 
 FAULTS = ("unavailable", "too_many", "reset", "lost", "cut", "delay")
@@ -102,15 +103,8 @@ def fault_proxy(
 ) -> Iterator[FaultProxy]:
     """A running proxy before ``upstream``."""
     proxy = FaultProxy(upstream, seed, share, faults)
-    thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
+    with running(proxy, proxy.let_go):
         yield proxy
-    finally:
-        proxy.let_go.set()
-        proxy.shutdown()
-        proxy.server_close()
-        thread.join()
 
 
 def _written(path: str, body: bytes) -> str:

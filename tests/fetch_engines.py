@@ -42,10 +42,15 @@ JOB_SERVERS = {
 }
 
 
+def missing(*programs: str) -> str:
+    """The first of some programs that is not there, or ''."""
+    return next((f"{program} is not installed" for program in programs if not shutil.which(program)), "")
+
+
 def fetch_go_program(folder: Path, name: str) -> str:
     """Build a program of Go; why it could not be, or ''."""
-    if not shutil.which("go"):
-        return "Go is not installed"
+    if told := missing("go"):
+        return told
     package = GO_PROGRAMS[name]
     made = folder / package.rpartition("@")[0].rpartition("/")[2]
     environment = {**os.environ, "GOBIN": str(folder), "GOFLAGS": "-mod=mod -ldflags=-s"}  # no symbols: quicker to link
@@ -57,9 +62,8 @@ def fetch_go_program(folder: Path, name: str) -> str:
 
 def fetch_azurite(folder: Path) -> str:
     """Fetch Azure Storage's emulator; why it could not be had, or ''."""
-    for program in ("npm", "node"):
-        if not shutil.which(program):
-            return f"{program} is not installed"
+    if told := missing("npm", "node"):
+        return told
     place = folder / "azurite.partly"
     place.mkdir(exist_ok=True)
     quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
@@ -87,8 +91,8 @@ def fetch_job_server(folder: Path, name: str) -> str:
         if not named.is_file():
             raise SystemExit(f"{variable_of(name)}={named}: there is no such file")
         return ""
-    if not shutil.which("mvn"):
-        return "Maven is not installed"
+    if told := missing("mvn"):
+        return told
     artifact = f"{JOB_SERVERS[name]}:{apache_beam.__version__}"
     place = folder / name.removesuffix(".jar")
     command = ["mvn", "--batch-mode", "--quiet", "dependency:copy", f"-Dartifact={artifact}"]
@@ -100,9 +104,8 @@ def fetch_job_server(folder: Path, name: str) -> str:
 
 def build_job_service(folder: Path) -> str:
     """Compile Beam's JVM job service with the engine of these tests below it; why it could not be, or ''."""
-    for program in ("mvn", "javac"):
-        if not shutil.which(program):
-            return f"{program} is not installed"
+    if told := missing("mvn", "javac"):
+        return told
     place = folder / "jvm"
     place.mkdir(exist_ok=True)
     paths = place / "class-path.txt"

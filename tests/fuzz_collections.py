@@ -10,9 +10,6 @@ is used, named, or the collection is refused.
 
 from __future__ import annotations
 
-import argparse
-import faulthandler
-import os
 import random
 import re
 import shutil
@@ -24,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tests.fuzzing import Found, fuzz
 from tests.label_files import (
     Picture,
     as_csv,
@@ -640,7 +638,7 @@ def _wrong(path: str, one: Picture, made: Collection, told: Seen) -> Iterator[st
         yield f"the labels of {path} are not read, and nobody is told: {truth}; {told.inputs}"
 
 
-def run(count: int, seed: int, keep: Path | None = None) -> tuple[list[str], Counter[str]]:
+def run(count: int, seed: int, keep: Path | None = None) -> Found:
     """(faults, how many ended how) of so many collections. keep: a folder for those that show a fault."""
     faults: list[str] = []
     ends: Counter[str] = Counter()
@@ -658,20 +656,5 @@ def run(count: int, seed: int, keep: Path | None = None) -> tuple[list[str], Cou
     return faults, ends
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path, help="folder for the collections that show a fault")
-    arguments = parser.parse_args()
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    faulthandler.enable()
-    faults, ends = run(arguments.count, arguments.seed, arguments.keep)
-    for fault in faults[:200]:
-        print(fault[:1500])
-    print(f"{arguments.count} collections, {len(faults)} faults; {dict(ends.most_common())}")
-    return 1 if faults else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fuzz(__doc__, "collections", 10_000, run))

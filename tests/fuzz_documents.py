@@ -9,14 +9,11 @@ Everything but Beam is done as a conversion does it: manifest, entries, survey, 
 
 from __future__ import annotations
 
-import argparse
 import copy
-import faulthandler
 import functools
 import io
 import json
 import math
-import os
 import random
 import sys
 import traceback
@@ -40,6 +37,7 @@ from beam_tfrecord.manifests.base import FileInfo
 from beam_tfrecord.options.config import ConvertConfig
 from tests import image_samples as samples
 from tests.document_seeds import PICTURES, ROOT, Parts, Path, Seed, seeds
+from tests.fuzzing import Found, fuzz
 
 
 class _Again(str):
@@ -471,7 +469,7 @@ def mutants(count: int, seed: int) -> Iterator[Mutant]:
             yield next(several)
 
 
-def run(count: int, seed: int, keep: FilePath | None = None) -> tuple[list[str], Counter[str]]:
+def run(count: int, seed: int, keep: FilePath | None = None) -> Found:
     """(faults, how many ended how) of so many documents. keep: a folder for those that show a fault."""
     faults: list[str] = []
     ends: Counter[str] = Counter()
@@ -487,20 +485,5 @@ def run(count: int, seed: int, keep: FilePath | None = None) -> tuple[list[str],
     return faults, ends
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=FilePath, help="folder for the documents that show a fault")
-    arguments = parser.parse_args()
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    faulthandler.enable()
-    faults, ends = run(arguments.count, arguments.seed, arguments.keep)
-    for fault in faults[:200]:
-        print(fault)
-    print(f"{arguments.count} documents, {len(faults)} faults; {dict(ends.most_common())}")
-    return 1 if faults else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fuzz(__doc__, "documents", 100_000, run))

@@ -6,10 +6,8 @@ A finding is written to ``--keep DIR`` with the options that it was found under.
 
 from __future__ import annotations
 
-import argparse
 import faulthandler
 import io
-import os
 import random
 import re
 import resource
@@ -33,6 +31,7 @@ from beam_tfrecord.images.quick_look import size_beyond_doubt
 from beam_tfrecord.options.config import ImagePolicy
 from tests import image_samples as samples
 from tests.annotation_tools import make_placement
+from tests.fuzzing import Found, fuzz
 
 # Small enough that a mutated header cannot ask for much, large enough for all seeds.
 MAX_PIXELS = 2_000_000
@@ -344,7 +343,7 @@ def doubtless_fault(data: bytes) -> str | None:
     return None if shape == size else f"beyond doubt {size}, but TensorFlow decodes {shape}"
 
 
-def run(count: int, seed: int, keep: Path | None = None) -> tuple[list[str], Counter[str]]:
+def run(count: int, seed: int, keep: Path | None = None) -> Found:
     """(faults, how many ended how) of ``count`` mutants, each under one of the policies (the default one every other
     time).
 
@@ -402,30 +401,19 @@ def read_as_mask(data: bytes) -> None:
         read_mask(data, "m.png", make_placement(PixelFrame(width, height, width, height)))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--keep", type=Path, help="folder for the mutants that show a fault")
-    arguments = parser.parse_args()
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    faulthandler.enable()  # a crash of a decoder shows where it was
-    faulthandler.dump_traceback_later(60 + arguments.count // 20, exit=True)  # so does one that never ends
+def run_at_length(count: int, seed: int, keep: Path | None) -> Found:
+    """The same with cuts, and with what memory it took; the process ends when a decoder does not."""
+    faulthandler.dump_traceback_later(60 + count // 20, exit=True)
     fault_of(convert_image(seeds()["png rgb"], POLICIES[0]))  # loads TensorFlow, whose memory does not count
-    if arguments.keep:
-        arguments.keep.mkdir(parents=True, exist_ok=True)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    faults, ends = run(arguments.count, arguments.seed, arguments.keep)
-    faults += cut_faults(arguments.count, arguments.seed)
+    faults, ends = run(count, seed, keep)
+    faults += cut_faults(count, seed)
     more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
+    print(f"{more / 2**20:.0f} MiB more memory")
     if more > MORE_MEMORY:
-        faults.append(f"took {more / 2**20:.0f} MiB more memory")
-    for fault in faults:
-        print(fault)
-    told = f"{arguments.count} mutants and closed cuts, {len(faults)} faults, {more / 2**20:.0f} MiB more"
-    print(f"{told}; {dict(ends.most_common())}")
-    return 1 if faults else 0
+        faults.append("took too much memory")
+    return faults, ends
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fuzz(__doc__, "mutants and closed cuts", 20_000, run_at_length))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import ipaddress
 import socket
+import socketserver
 import ssl
 import struct
 import threading
@@ -79,12 +80,19 @@ class Server(ThreadingHTTPServer):
 def serving(script: Script, context: ssl.SSLContext | None = None) -> Iterator[Server]:
     """A running server."""
     server = Server(script, context)
+    with running(server, server.stopping):
+        yield server
+
+
+@contextmanager
+def running(server: socketserver.BaseServer, stopping: threading.Event) -> Iterator[None]:
+    """A server answers in a thread of its own. stopping: set at the end, for answers that wait."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
-        yield server
+        yield
     finally:
-        server.stopping.set()
+        stopping.set()
         server.shutdown()
         server.server_close()
         thread.join()

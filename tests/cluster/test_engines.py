@@ -36,28 +36,18 @@ def engine(request: pytest.FixtureRequest) -> Iterator[RunningEngine]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("collections")
-
-
-@pytest.fixture(scope="module")
-def direct(folder: Path) -> dict[str, Files]:
-    return {kind: converted_on(None, folder, kind) for kind in COLLECTIONS}
-
-
 @pytest.mark.parametrize("kind", COLLECTIONS)
 def test_every_file_has_the_bytes_of_a_local_run(
-    engine: RunningEngine, folder: Path, direct: dict[str, Files], kind: str
+    engine: RunningEngine, engine_folder: Path, direct: dict[str, Files], kind: str
 ) -> None:
     assert {"dataset_info.json", "conversion.json", "rejects.jsonl", "report.html"} <= set(direct[kind])
-    assert differing(converted_on(engine, folder, kind), direct[kind]) == []
+    assert differing(converted_on(engine, engine_folder, kind), direct[kind]) == []
 
 
 def test_workers_in_the_launching_process_do_the_same(
-    engine: RunningEngine, folder: Path, direct: dict[str, Files]
+    engine: RunningEngine, engine_folder: Path, direct: dict[str, Files]
 ) -> None:
-    assert differing(converted_on(in_loopback(engine), folder, "shapes"), direct["shapes"]) == []
+    assert differing(converted_on(in_loopback(engine), engine_folder, "shapes"), direct["shapes"]) == []
 
 
 def test_a_killed_worker_ends_the_job_loudly_or_not_at_all(engine: RunningEngine, tmp_path: Path) -> None:

@@ -51,52 +51,42 @@ def engine() -> Iterator[RunningEngine]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("collections")
-
-
-@pytest.fixture(scope="module")
-def direct(folder: Path) -> dict[str, Files]:
-    return {kind: converted_on(None, folder, kind) for kind in COLLECTIONS}
-
-
 @pytest.mark.parametrize("kind", COLLECTIONS)
 def test_workers_of_a_pool_publish_the_bytes_of_a_local_run(
-    engine: RunningEngine, folder: Path, direct: dict[str, Files], kind: str
+    engine: RunningEngine, engine_folder: Path, direct: dict[str, Files], kind: str
 ) -> None:
-    assert differing(converted_on(engine, folder, kind), direct[kind]) == []
+    assert differing(converted_on(engine, engine_folder, kind), direct[kind]) == []
 
 
 @pytest.mark.parametrize("kind", COLLECTIONS)
 def test_workers_in_the_launching_process_do_the_same(
-    engine: RunningEngine, folder: Path, direct: dict[str, Files], kind: str
+    engine: RunningEngine, engine_folder: Path, direct: dict[str, Files], kind: str
 ) -> None:
-    assert differing(converted_on(in_loopback(engine), folder, kind), direct[kind]) == []
+    assert differing(converted_on(in_loopback(engine), engine_folder, kind), direct[kind]) == []
 
 
 def test_workers_that_the_engine_starts_do_the_same(
-    engine: RunningEngine, folder: Path, direct: dict[str, Files]
+    engine: RunningEngine, engine_folder: Path, direct: dict[str, Files]
 ) -> None:
     processes = as_processes(engine, fetched("boot"))
-    assert differing(converted_on(processes, folder, "shapes"), direct["shapes"]) == []
+    assert differing(converted_on(processes, engine_folder, "shapes"), direct["shapes"]) == []
 
 
 @pytest.mark.parametrize("kind", COLLECTIONS)
 def test_every_bundle_run_twice_at_once_makes_no_difference(
-    engine: RunningEngine, folder: Path, direct: dict[str, Files], kind: str
+    engine: RunningEngine, engine_folder: Path, direct: dict[str, Files], kind: str
 ) -> None:
     """As engines do with a slow machine: the outputs of one of the two count, whichever that is."""
     twice = with_flags(in_loopback(engine), "--engine_copies=2")
-    assert differing(converted_on(twice, folder, kind), direct[kind]) == []
+    assert differing(converted_on(twice, engine_folder, kind), direct[kind]) == []
 
 
 def test_two_jobs_at_once_on_one_pool_do_not_disturb_each_other(
-    engine: RunningEngine, folder: Path, direct: dict[str, Files]
+    engine: RunningEngine, engine_folder: Path, direct: dict[str, Files]
 ) -> None:
     kinds = ("shapes", "coco")
     with ThreadPoolExecutor() as executor:
-        found = list(executor.map(lambda kind: converted_on(engine, folder, kind), kinds))
+        found = list(executor.map(lambda kind: converted_on(engine, engine_folder, kind), kinds))
     assert [differing(files, direct[kind]) for files, kind in zip(found, kinds, strict=True)] == [[], []]
 
 

@@ -71,3 +71,10 @@ def headings(page: str) -> set[str]:
     text = _FENCE.sub("", Path(ROOT / page).read_text("utf-8"))
     titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
+
+
+def put_between(text: str, start: str, content: str, end: str) -> str:
+    """A page with other content between two marks."""
+    before, _, rest = text.partition(start)
+    _, _, after = rest.partition(end)
+    return f"{before}{start}{content}{end}{after}"

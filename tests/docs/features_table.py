@@ -11,6 +11,7 @@ from beam_tfrecord.annotations.keys import feature_keys
 from beam_tfrecord.annotations.objects import ATTRIBUTES
 from beam_tfrecord.conversion.writing.records import record_specs
 from tests.conftest import ROOT
+from tests.docs.blocks import put_between
 
 PAGE = ROOT / "docs" / "output.md"
 START, END = "<!-- features: made by python -m tests.docs.features_table -->\n", "<!-- end of features -->"
@@ -53,9 +54,7 @@ def _values(shape: tuple[int | None, ...]) -> str:
 
 def with_table(text: str) -> str:
     """The page with the table as it should be."""
-    before, _, rest = text.partition(START)
-    _, _, after = rest.partition(END)
-    return f"{before}{START}\n{table()}\n{END}{after}"
+    return put_between(text, START, f"\n{table()}\n", END)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from tests.conftest import ROOT
+from tests.docs.blocks import put_between
 from tests.layouts import Case, cases
 
 PAGE = ROOT / "docs" / "formats.md"
@@ -30,9 +31,7 @@ def _line(case: Case) -> str:
 
 def with_table(text: str) -> str:
     """The page with the table as it should be."""
-    before, _, rest = text.partition(START)
-    _, _, after = rest.partition(END)
-    return f"{before}{START}\n{table()}\n{END}{after}"
+    return put_between(text, START, f"\n{table()}\n", END)
 
 
 if __name__ == "__main__":

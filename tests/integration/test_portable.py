@@ -36,25 +36,14 @@ def engine() -> Iterator[RunningEngine]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("collections")
-
-
-@pytest.fixture(scope="module")
-def direct(folder: Path) -> dict[str, Files]:
-    """What DirectRunner publishes, by collection."""
-    return {kind: converted_on(None, folder, kind) for kind in COLLECTIONS}
-
-
 # What the command line publishes below is another one.
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in COLLECTIONS if kind != "shapes"])
 def test_workers_of_a_pool_publish_the_same_bytes(
-    engine: RunningEngine, folder: Path, direct: dict[str, Files], kind: str
+    engine: RunningEngine, engine_folder: Path, direct: dict[str, Files], kind: str
 ) -> None:
     assert {"dataset_info.json", "conversion.json", "rejects.jsonl", "report.html"} <= set(direct[kind])
-    assert differing(converted_on(engine, folder, kind), direct[kind]) == []
+    assert differing(converted_on(engine, engine_folder, kind), direct[kind]) == []
 
 
 def test_the_collections_have_what_makes_a_comparison_worth_it(direct: dict[str, Files]) -> None:
@@ -69,9 +58,9 @@ def test_the_collections_have_what_makes_a_comparison_worth_it(direct: dict[str,
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", ["pool", "loopback"])
 def test_the_command_line_publishes_the_same_bytes(
-    engine: RunningEngine, folder: Path, direct: dict[str, Files], run_cli: Any, workers: str
+    engine: RunningEngine, engine_folder: Path, direct: dict[str, Files], run_cli: Any, workers: str
 ) -> None:
-    place = folder / "shapes"
+    place = engine_folder / "shapes"
     (photos, table), options = COLLECTIONS["shapes"](place / "in")
     flags = [part for name, value in options.items() for part in (f"--{name}", value)]
     chosen = engine if workers == "pool" else in_loopback(engine)

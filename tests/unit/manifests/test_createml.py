@@ -12,7 +12,7 @@ import pytest
 from beam_tfrecord.manifests.formats.createml import CreateMLFormat
 from beam_tfrecord.manifests.picture_labels import ANNOTATIONS
 from tests.annotation_tools import account_of, read_items, rejects, write
-from tests.contracts import ManifestFormatContract, Sample
+from tests.contracts import ListedPicturesContract, Sample
 from tests.end_to_end.datasets import converted, records
 from tests.local_files import LocalFiles
 from tests.samples import jpeg, painted_boxes
@@ -30,7 +30,7 @@ def document(folder: Path, *pictures: Any, name: str = "_annotations.createml.js
     return str(write(folder / name, json.dumps(list(pictures))))
 
 
-class TestCreateML(ManifestFormatContract):
+class TestCreateML(ListedPicturesContract):
     format = CreateMLFormat()
 
     def write(self, folder: Path, names: Sequence[str]) -> str:
@@ -40,13 +40,6 @@ class TestCreateML(ManifestFormatContract):
 
     def row(self, uri: str, name: str, place: int) -> tuple[str, dict[str, Any]]:
         return f"{uri}:[{place}]", {"boxes": [], "image": name}
-
-    def sample(self, folder: Path) -> Sample:
-        uri = self.write(folder, ["a.jpg", "b.jpg"])
-        return Sample(uri, [self.row(uri, "a.jpg", 0), self.row(uri, "b.jpg", 1)])
-
-    def odd_names(self, folder: Path, names: Sequence[str]) -> Sample:
-        return Sample(self.write(folder, names), [])
 
     def damaged(self, folder: Path) -> Sample:
         self.write(folder, ["a.jpg", "b.jpg"])

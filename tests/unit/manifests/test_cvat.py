@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,8 @@ from beam_tfrecord.manifests import detect_format
 from beam_tfrecord.manifests.formats.cvat import CvatFormat
 from beam_tfrecord.manifests.formats.folder import FolderFormat
 from beam_tfrecord.manifests.picture_labels import ANNOTATIONS, ATTRIBUTES
-from tests.annotation_tools import account_of, pixels, read_items, rejects, write
-from tests.contracts import ManifestFormatContract, Sample
+from tests.annotation_tools import account_of, pixels, read_items, rejects, write, zipped
+from tests.contracts import ListedPicturesContract, Sample
 from tests.end_to_end.datasets import by_name, conversion, converted, findings, records
 from tests.local_files import LocalFiles
 from tests.samples import jpeg, painted_boxes
@@ -49,7 +48,7 @@ def box(*sides: float, more: str = "", inner: str = "") -> str:
     return f'<box label="apple" source="manual" occluded="0" {place} z_order="0" {more}>{inner}</box>'
 
 
-class TestCvat(ManifestFormatContract):
+class TestCvat(ListedPicturesContract):
     format = CvatFormat()
 
     def write(self, folder: Path, names: Sequence[str]) -> str:
@@ -57,21 +56,14 @@ class TestCvat(ManifestFormatContract):
             write(folder / "images" / name, "pixels")
         return str(write(folder / "annotations.xml", xml(*(image(name) for name in names))))
 
-    def row(self, uri: str, name: str, line: int) -> tuple[str, dict[str, Any]]:
-        return f"{uri}:{line}", {"boxes": [], "size": SIZE, "image": f"images/{name}"}
-
-    def sample(self, folder: Path) -> Sample:
-        uri = self.write(folder, ["a.jpg", "b.jpg"])
-        return Sample(uri, [self.row(uri, "a.jpg", 7), self.row(uri, "b.jpg", 8)])
-
-    def odd_names(self, folder: Path, names: Sequence[str]) -> Sample:
-        return Sample(self.write(folder, names), [])
+    def row(self, uri: str, name: str, place: int) -> tuple[str, dict[str, Any]]:
+        return f"{uri}:{7 + place}", {"boxes": [], "size": SIZE, "image": f"images/{name}"}
 
     def damaged(self, folder: Path) -> Sample:
         self.write(folder, ["a.jpg", "b.jpg"])
         bad = [image("b.jpg", '<box label="apple" xtl="1" ytl="x" xbr="3" ybr="4"/>'), image(" ")]
         uri = str(write(folder / "annotations.xml", xml(image("a.jpg"), *bad)))
-        return Sample(uri, [self.row(uri, "a.jpg", 7)], [(f"{uri}:8", "bad_annotation"), (f"{uri}:9", "bad_row")])
+        return Sample(uri, [self.row(uri, "a.jpg", 0)], [(f"{uri}:8", "bad_annotation"), (f"{uri}:9", "bad_row")])
 
     def empty(self, folder: Path) -> Sample:
         return Sample(str(write(folder / "annotations.xml", xml())), [])
@@ -176,13 +168,7 @@ def test_an_export_is_read_as_it_is_whatever_its_folders(tmp_path: Path, packed:
         image("cam2/x.jpg", '<tag label="ripe"/>', more=' subset="Validation"'),
     )
     write(tmp_path / "in/annotations.xml", xml(*pictures))
-    place = tmp_path / "in"
-    if packed:
-        place = tmp_path / "in.zip"
-        with zipfile.ZipFile(place, "w") as archive:
-            for path in sorted((tmp_path / "in").rglob("*.*")):
-                archive.write(path, str(path.relative_to(tmp_path / "in")))
-    converted(place, tmp_path / "out")
+    converted(zipped(tmp_path / "in") if packed else tmp_path / "in", tmp_path / "out")
     (train,) = records(tmp_path / "out", "train")
     assert train["image/filename"] == [b"images/Train/cam1/x.jpg"]
     assert train["image/object/bbox/xmax"] == pytest.approx([60 / 160])

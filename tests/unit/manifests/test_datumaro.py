@@ -14,7 +14,7 @@ from beam_tfrecord.core.elements import Row
 from beam_tfrecord.manifests.formats.datumaro import DatumaroFormat
 from beam_tfrecord.manifests.picture_labels import ANNOTATIONS
 from tests.annotation_tools import account_of, pixels, read_items, rejects, write
-from tests.contracts import ManifestFormatContract, Sample
+from tests.contracts import ListedPicturesContract, Sample
 from tests.end_to_end.datasets import conversion, converted, records
 from tests.local_files import LocalFiles
 from tests.samples import jpeg, painted_boxes
@@ -47,7 +47,7 @@ def box(*sides: Any, label_id: Any = 0) -> dict[str, Any]:
     return {"id": 0, "type": "bbox", "attributes": {}, "group": 0, "label_id": label_id, "bbox": list(sides)}
 
 
-class TestDatumaro(ManifestFormatContract):
+class TestDatumaro(ListedPicturesContract):
     format = DatumaroFormat()
 
     def write(self, folder: Path, names: Sequence[str]) -> str:
@@ -57,13 +57,6 @@ class TestDatumaro(ManifestFormatContract):
 
     def row(self, uri: str, name: str, place: int) -> tuple[str, dict[str, Any]]:
         return f"{uri}:items[{place}]", {"boxes": [], "size": (80, 60), "image": name}
-
-    def sample(self, folder: Path) -> Sample:
-        uri = self.write(folder, ["a.jpg", "b.jpg"])
-        return Sample(uri, [self.row(uri, "a.jpg", 0), self.row(uri, "b.jpg", 1)])
-
-    def odd_names(self, folder: Path, names: Sequence[str]) -> Sample:
-        return Sample(self.write(folder, names), [])
 
     def damaged(self, folder: Path) -> Sample:
         uri = self.write(folder, ["a.jpg"])

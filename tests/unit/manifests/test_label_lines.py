@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +20,7 @@ from beam_tfrecord.manifests.formats.kitti import KittiFormat
 from beam_tfrecord.manifests.formats.visdrone import VisdroneFormat
 from beam_tfrecord.manifests.label_files import LabelLinesFormat
 from beam_tfrecord.manifests.picture_labels import ANNOTATIONS, ATTRIBUTES
-from tests.annotation_tools import account_of, pixels, read_items, reference_mask, rejects, write
+from tests.annotation_tools import account_of, pixels, read_items, reference_mask, rejects, write, zipped
 from tests.contracts import ManifestFormatContract, Sample, describe
 from tests.end_to_end.datasets import by_name, conversion, converted, findings, texts
 from tests.local_files import LocalFiles
@@ -244,12 +243,9 @@ def test_dota_in_folders_of_splits_and_in_a_zip(tmp_path: Path) -> None:
         write(tmp_path / f"dota/{split}/images/P0001.png", data)
         text = "imagesource:GoogleEarth\ngsd:null\n" + " ".join(f"{n}.0" for n in corners) + " ship 0\n"
         write(tmp_path / f"dota/{split}/labelTxt/P0001.txt", text)
-    with zipfile.ZipFile(tmp_path / "dota.zip", "w") as archive:
-        for path in sorted((tmp_path / "dota").rglob("*.*")):
-            archive.write(path, path.relative_to(tmp_path / "dota"))
-    for place in ("dota", "dota.zip"):
-        output = tmp_path / f"out of {place}"
-        summary = converted(tmp_path / place, output)
+    for place in (tmp_path / "dota", zipped(tmp_path / "dota")):
+        output = tmp_path / f"out of {place.name}"
+        summary = converted(place, output)
         assert summary.splits == {"train": 1, "val": 1}
         for record in by_name(output).values():
             assert texts(record, "image/object/class/text") == ["ship"]

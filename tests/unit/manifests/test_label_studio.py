@@ -17,7 +17,7 @@ from beam_tfrecord.manifests import detect_format
 from beam_tfrecord.manifests.formats.label_studio import LabelStudioFormat, decode_brush
 from beam_tfrecord.manifests.picture_labels import ANNOTATIONS
 from tests.annotation_tools import account_of, pixels, read_items, rejects, write
-from tests.contracts import ManifestFormatContract, Sample
+from tests.contracts import ListedPicturesContract, Sample
 from tests.end_to_end.datasets import conversion, converted, findings, records
 from tests.local_files import LocalFiles
 from tests.samples import jpeg, painted_boxes
@@ -73,7 +73,7 @@ def export(folder: Path, *tasks: Any) -> Path:
     return write(folder / "export.json", json.dumps(list(tasks)))
 
 
-class TestLabelStudio(ManifestFormatContract):
+class TestLabelStudio(ListedPicturesContract):
     format = LabelStudioFormat()
 
     def write(self, folder: Path, names: Sequence[str]) -> str:
@@ -83,13 +83,6 @@ class TestLabelStudio(ManifestFormatContract):
 
     def row(self, uri: str, name: str, place: int) -> tuple[str, dict[str, Any]]:
         return f"{uri}:[{place}]", {"boxes": [], "frame": "upright", "image": name}
-
-    def sample(self, folder: Path) -> Sample:
-        uri = self.write(folder, ["a.jpg", "b.jpg"])
-        return Sample(uri, [self.row(uri, "a.jpg", 0), self.row(uri, "b.jpg", 1)])
-
-    def odd_names(self, folder: Path, names: Sequence[str]) -> Sample:
-        return Sample(self.write(folder, names), [])
 
     def damaged(self, folder: Path) -> Sample:
         self.write(folder, ["a.jpg", "b.jpg"])

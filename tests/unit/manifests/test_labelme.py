@@ -22,7 +22,7 @@ from beam_tfrecord.manifests import detect_format, siblings
 from beam_tfrecord.manifests.formats.folder import FolderFormat
 from beam_tfrecord.manifests.formats.labelme import LabelmeFormat
 from beam_tfrecord.manifests.picture_labels import ANNOTATIONS
-from tests.annotation_tools import account_of, pixels, read_items, rejects, write
+from tests.annotation_tools import account_of, pixels, read_items, rejects, write, zipped
 from tests.contracts import ManifestFormatContract, Sample, describe
 from tests.end_to_end.datasets import by_name, conversion, converted, findings, records
 from tests.local_files import LocalFiles
@@ -240,13 +240,7 @@ def test_folders_and_archives_tell_splits(tmp_path: Path, image: str, label: str
         write(tmp_path / "in" / image.format(split=split, name=name), picture)
         shapes = rectangle(10, 20, 60, 70, label=name)
         write(tmp_path / "in" / label.format(split=split, name=name), document(f"..\\{name}.jpg", shapes))
-    place = tmp_path / "in"
-    if packed:
-        place = tmp_path / "in.zip"
-        with zipfile.ZipFile(place, "w") as archive:
-            for path in sorted((tmp_path / "in").rglob("*.*")):
-                archive.write(path, str(path.relative_to(tmp_path / "in")))
-    converted(place, tmp_path / "out")
+    converted(zipped(tmp_path / "in") if packed else tmp_path / "in", tmp_path / "out")
     for split, name in (("train", b"x"), ("val", b"y")):
         (record,) = records(tmp_path / "out", split)
         assert record["image/object/class/text"] == [name]
