@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from beam_tfrecord.conversion import job as conversion_job
 from beam_tfrecord.conversion.job import Job, owned_folder, prepare_job, prepared_folder
 from beam_tfrecord.conversion.planning.dataset_plan import DatasetPlan
+from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.publishing.near_rows import with_near_rows
 from beam_tfrecord.publishing.summary import Summary
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.storage.lease import owner_of
 
 if TYPE_CHECKING:
     from beam_tfrecord.transforms.running import BeamFlags
@@ -64,18 +67,28 @@ def convert(
     Returns a :class:`Summary`; its ``status`` is ``published``, ``withheld`` (more rejects than ``max_rejects``) or
     ``empty``. Raises ConfigError, ManifestError or StorageError.
     """
+    from beam_tfrecord.conversion.writing.processes import helpers_ended
     from beam_tfrecord.publishing.summary import read_summary
     from beam_tfrecord.transforms.dataset import ConvertDataset
+    from beam_tfrecord.transforms.engines import is_alone
     from beam_tfrecord.transforms.running import make_options, make_pipeline, run_watched
 
+    if options.get("processes") is not None and multiprocessing.current_process().name != "MainProcess":
+        raise ConfigError(
+            "convert was called with processes in a process that multiprocessing had started: put the call behind "
+            "if __name__ == '__main__': so that helper processes, which run the script anew, do not come to it"
+        )
     rows = table_rows(input)
     places: dict[str, Any] = {"input": input} if rows is None else {"rows": rows}
     job, storage = _looked_at({**places, "output": str(output), **options})
     with owned_folder(job.config.output, storage, "beam_tfrecord.convert") as lease:
         job = replace(job, lease=lease.key)
-        pipeline = make_pipeline(make_options(pipeline_options), job.config)
-        _ = pipeline | "ConvertDataset" >> ConvertDataset(job)
-        run_watched(pipeline, lease.watch)
+        beam_options = make_options(pipeline_options)
+        pipeline = make_pipeline(beam_options, job.config)
+        has_helpers = job.config.run.processes is not None and is_alone(beam_options)
+        _ = pipeline | "ConvertDataset" >> ConvertDataset(job, is_alone=has_helpers)
+        with helpers_ended(owner_of(lease.key)):
+            run_watched(pipeline, lease.watch)
         return read_summary(job.config.output.output, storage)
 
 

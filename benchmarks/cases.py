@@ -195,7 +195,9 @@ SPEED: tuple[Case, ...] = (
         data.SMALL,
         (
             convert(*SHARDS, "--validate", "header"),
-            replace(convert(*SHARDS, "--validate", "header", "--read_threads", "1"), name="one thread"),
+            replace(
+                convert(*SHARDS, "--validate", "header", "--processes", "1", "--read_threads", "1"), name="one thread"
+            ),
             reference("tf", TF),
         ),
         TF,

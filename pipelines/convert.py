@@ -19,7 +19,7 @@ from beam_tfrecord.options.config import ConvertConfig
 from beam_tfrecord.options.places import parse_place
 from beam_tfrecord.publishing.near_rows import with_near_rows
 from beam_tfrecord.storage import Storage, public_uri
-from beam_tfrecord.storage.lease import Lease
+from beam_tfrecord.storage.lease import Lease, owner_of
 from pipelines.exits import DONE, FAILED, WITHHELD, end_of_process, guarded
 from pipelines.options import (
     TerminalOptions,
@@ -171,9 +171,11 @@ def run(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions, lease: L
     config, manifest = job.config, job.config.manifest
     places = [config.output.output, manifest.images or "", *(source.uri for source in job.sources)]
     options = load_beam(beam_flags, places)
+    from beam_tfrecord.conversion.writing.processes import helpers_ended
     from beam_tfrecord.publishing.summary import read_summary
     from beam_tfrecord.transforms.dataflow import runs_nothing
     from beam_tfrecord.transforms.dataset import ConvertDataset
+    from beam_tfrecord.transforms.engines import is_alone
     from beam_tfrecord.transforms.running import make_pipeline, submit
 
     started = time.monotonic()
@@ -189,7 +191,9 @@ def run(job: Job, beam_flags: Sequence[str], terminal: TerminalOptions, lease: L
             return tell_prepared(options, job, terminal)
         return tell_submitted(result, options, job, terminal)
     watch = lease.watch if lease else lambda: None
-    run_shown(ConvertDataset(job), options, Shown(terminal.quiet), config, watch=watch)
+    convert_dataset = ConvertDataset(job, is_alone=is_alone(options))
+    with helpers_ended(owner_of(job.lease)):
+        run_shown(convert_dataset, options, Shown(terminal.quiet), config, watch=watch)
     summary = read_summary(job.config.output.output, Storage.for_run(config.run))
     seconds = time.monotonic() - started
     if not terminal.quiet:

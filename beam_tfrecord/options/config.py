@@ -420,6 +420,10 @@ class ConvertConfig:
                 f"--near_duplicates {self.choosing.near_duplicates} compares pixels, which --validate header does not "
                 "decode: leave one of them out"
             )
+        if self.output.writer == "beam" and (self.run.processes or 1) > 1:
+            raise ConfigError(
+                f"--processes {self.run.processes} is for shards that are planned: leave it or --writer beam out"
+            )
         asked = self.choosing.asked_columns
         if self.manifest.asked_columns != asked:
             object.__setattr__(self, "manifest", dataclasses.replace(self.manifest, asked_columns=asked))

@@ -12,6 +12,13 @@ from beam_tfrecord.options.values import parse_bytes, parse_positive
 class RunConfig(ConfigSection):
     """How fast, never what: nothing here changes a byte of the result."""
 
+    processes: int | None = option(
+        None,
+        "processes that write shards on this machine (default: one per core for 10,000 small local images or more)",
+        parse=parse_positive,
+        metavar="N",
+        decides_bytes=False,
+    )
     read_threads: int | None = option(
         None,
         "images read at a time in each worker process (default: one per core; 48 where they lie in an object store)",

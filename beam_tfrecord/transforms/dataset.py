@@ -57,11 +57,13 @@ class PublishDataset(beam.PTransform):
 class ConvertDataset(beam.PTransform):
     """A prepared job: PBegin -> PCollection of one :class:`~beam_tfrecord.publishing.summary.Summary`.
 
-    Make the job with :func:`beam_tfrecord.prepare`, which looks at the inputs and the output folder.
+    Make the job with :func:`beam_tfrecord.prepare`, which looks at the inputs and the output folder. is_alone: the job
+    runs in this process, with nothing beside it: helper processes may write shards too.
     """
 
-    def __init__(self, job: Job, storage: Storage | None = None) -> None:
+    def __init__(self, job: Job, storage: Storage | None = None, *, is_alone: bool = False) -> None:
         super().__init__()
+        self._is_alone = is_alone
         self._job = job
         self._storage = storage or Storage.for_run(job.config.run)
 
@@ -78,7 +80,8 @@ class ConvertDataset(beam.PTransform):
         return (
             blocks
             | "PlaceEntries" >> PlaceEntries(job.config, plan)
-            | "WriteShards" >> WriteShards(job.config, plan, straddling, storage, owner_of(job.lease))
+            | "WriteShards"
+            >> WriteShards(job.config, plan, straddling, storage, owner_of(job.lease), is_alone=self._is_alone)
             | "PublishDataset" >> PublishDataset(job, plan, storage)
         )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apache_beam.options.pipeline_options import (
+    DirectOptions,
     FlinkRunnerOptions,
     GoogleCloudOptions,
     PipelineOptions,
@@ -86,8 +87,20 @@ def check_engine(engine: Engine, options: PipelineOptions, config: ConvertConfig
         if template_of(options):
             raise ConfigError(f"--template_location is an option of DataflowRunner; {engine.name} has no templates")
     engine.check(options, config)
+    if config is not None and (config.run.processes or 1) > 1 and not is_alone(options):
+        raise ConfigError(
+            f"--processes {config.run.processes}: with {engine.name} and these options Beam starts the workers, "
+            "and its options say how many; leave this one out"
+        )
     if config is not None and not engine.is_local and not works_in_launcher(engine, options):
         _check_absolute(config)
+
+
+def is_alone(options: PipelineOptions) -> bool:
+    """Whether all of the job runs in this process, one bundle after another."""
+    direct = options.view_as(DirectOptions)
+    is_single = direct.direct_num_workers == 1 and direct.direct_running_mode == "in_memory"
+    return find_engine(options).is_local and is_single
 
 
 def _check_absolute(config: ConvertConfig) -> None:

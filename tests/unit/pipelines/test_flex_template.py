@@ -33,6 +33,7 @@ SAMPLES = {
     "quality": ["1", "95", "100"],
     "max_pixels": ["150_000_000", "1,000"],
     "max_rejects": ["0", "1,000", "10%", "2.5 %"],
+    "processes": ["4"],
     "read_threads": ["32"],
     **{
         field.name: ["true", "false"] if isinstance(field.default, bool) else list(field.metadata["choices"])
