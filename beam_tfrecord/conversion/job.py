@@ -16,7 +16,8 @@ from beam_tfrecord.conversion.writing.array_record_files import check_array_reco
 from beam_tfrecord.conversion.writing.staging import read_publication, staging_folder
 from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
 from beam_tfrecord.datasets.metadata.labels import name_of_line
-from beam_tfrecord.errors import ConfigError
+from beam_tfrecord.datasets.metadata.shape import read_listed
+from beam_tfrecord.errors import ConfigError, DatasetError
 from beam_tfrecord.manifests import describe_inputs, describe_rows, missing
 from beam_tfrecord.manifests.base import Piece, Source
 from beam_tfrecord.manifests.inputs import check_id_column
@@ -198,6 +199,11 @@ def check_folder(output: OutputConfig, storage: Storage) -> list[str]:
         raise ConfigError(
             f"{output.output} holds a dataset already: give --overwrite to replace it, or another --output"
         )
+    if has_dataset and not left:
+        try:  # what is to be replaced is known now, and not at the end only
+            read_listed(output.output, storage)
+        except DatasetError as error:
+            raise ConfigError(str(error)) from None
     if not has_dataset and strangers:
         kind = "TFRecord shards of something else" if any(map(parse_shard_name, strangers)) else "other files"
         raise ConfigError(

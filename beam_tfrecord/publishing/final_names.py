@@ -21,6 +21,7 @@ from beam_tfrecord.conversion.writing.staging import (
 )
 from beam_tfrecord.core.elements import WrittenShard
 from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
+from beam_tfrecord.datasets.metadata.shape import read_listed
 from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
 from beam_tfrecord.errors import BeamTfrecordError
 from beam_tfrecord.options.config import ConvertConfig, OutputConfig
@@ -171,11 +172,9 @@ def is_published(shards: Sequence[NamedShard], output: str, storage: Storage) ->
     """Whether exactly these shards are published already and nothing of them is staged any more."""
     if not shards or any(storage.is_file(shard.staged.path) for shard in shards):
         return False
-    if not storage.is_file(f"{output}/{DATASET_INFO}"):
+    if not all(storage.is_file(f"{output}/{name}") for name in (DATASET_INFO, CONVERSION)):
         return False
-    listed = {
-        (shard["file"], shard["crc32c"]) for shard in _shards_listed(read_json(f"{output}/{CONVERSION}", storage))
-    }
+    listed = {(shard["file"], shard["crc32c"]) for shard in _shards_listed(read_listed(output, storage))}
     return listed == {(shard.file, shard.staged.crc32c) for shard in shards}
 
 
@@ -186,29 +185,19 @@ def write_report(output: str, storage: Storage) -> None:
 
 
 def dataset_file_names(output: str, storage: Storage) -> set[str]:
-    """Names of the files of the dataset in a folder: those that its conversion.json lists, and its metadata."""
+    """Names of the files of the dataset in a folder: those that its conversion.json lists, and its metadata.
+
+    Raises DatasetError where that is damaged.
+    """
     present = {name_of(uri) for uri in storage.list_folder(output)} if storage.is_folder(output) else set()
     if CONVERSION not in present:
         return set()
-    conversion = read_json(f"{output}/{CONVERSION}", storage)
-    return present & set(_files_named(conversion))
-
-
-def read_json(uri: str, storage: Storage) -> dict[str, Any]:
-    """The JSON object in a file; an empty one where there is no file or it is damaged."""
-    if not storage.is_file(uri):
-        return {}
-    with storage.open(uri) as file:
-        try:
-            values = json.load(file)
-        except ValueError:
-            return {}
-    return values if isinstance(values, dict) else {}
+    return present & set(_files_named(read_listed(output, storage)))
 
 
 def _shards_listed(conversion: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for split in conversion.get("splits", {}).values():
-        yield from split.get("shards", ())
+    for split in conversion["splits"].values():
+        yield from split["shards"]
 
 
 def _files_named(conversion: Mapping[str, Any]) -> Iterator[str]:

@@ -18,8 +18,8 @@ def build_report(folder: str, storage: Storage) -> bytes:
 
     A dataset with a conversion.json is told of from its metadata; of TFRecord files from elsewhere, and where the
     metadata lack statistics, a bounded part of the records is read, and the page says so. A picture that cannot be read
-    or drawn is left out. Raises DatasetError when the folder holds no dataset or its metadata are damaged, and what the
-    storage raises when the metadata cannot be read.
+    or drawn is left out, and the page says how many. Raises DatasetError when the folder holds no dataset or its
+    metadata are damaged, and what the storage raises when the metadata cannot be read.
     """
     from beam_tfrecord.report.dataset import load_dataset
     from beam_tfrecord.report.insight import draw_insight

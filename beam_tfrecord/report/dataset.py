@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from beam_tfrecord.conversion.writing.staging import read_lines
-from beam_tfrecord.conversion.writing.statistics import check_statistics
 from beam_tfrecord.core.elements import Finding
 from beam_tfrecord.datasets.facts import facts_from
-from beam_tfrecord.datasets.metadata import CONVERSION, STATISTICS, read_finding_lines
-from beam_tfrecord.datasets.metadata.shape import check_shape, statistics_troubles
-from beam_tfrecord.datasets.published import REJECTS_FILE, WARNINGS_FILE, read_conversion, read_object
+from beam_tfrecord.datasets.metadata import CONVERSION, read_finding_lines
+from beam_tfrecord.datasets.metadata.shape import check_shape, read_statistics
+from beam_tfrecord.datasets.published import REJECTS_FILE, WARNINGS_FILE, read_conversion
 from beam_tfrecord.datasets.shard_files import find_files
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.report.columns import ColumnSummary
@@ -130,22 +129,6 @@ def _staged_places(folder: str, conversion: Mapping[str, Any]) -> dict[str, str]
         for file, path in staged.items()
         if isinstance(path, str) and not path.startswith("/") and ".." not in path.split("/")
     }
-
-
-def read_statistics(folder: str, storage: Storage) -> dict[str, Any]:
-    """The statistics.json of a dataset; empty where there is none. Raises DatasetError when it is damaged."""
-    uri = f"{folder}/{STATISTICS}"
-    if not storage.is_file(uri):
-        return {}
-    statistics = read_object(uri, storage)
-    try:
-        check_statistics(statistics)
-        trouble = next(statistics_troubles(statistics), "")
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        trouble = f"{type(error).__name__}: {error}"
-    if trouble:
-        raise DatasetError(f"{uri} is damaged ({trouble}): delete it and run again")
-    return statistics
 
 
 def _has_samples(statistics: Mapping[str, Any]) -> bool:

@@ -11,8 +11,7 @@ from typing import Any
 
 from beam_tfrecord.errors import WARNING_CODES, Explanation
 from beam_tfrecord.report.dataset import Dataset
-from beam_tfrecord.report.pictures import Picture, box_styles, draw_record
-from beam_tfrecord.report.samples import SamplePlace, make_from_records
+from beam_tfrecord.report.pictures import Picture, SamplePlace, draw_records
 from beam_tfrecord.report.text import clean, plural, shorten
 from beam_tfrecord.storage import Storage
 
@@ -61,7 +60,8 @@ class ListedRow:
 class InsightSection:
     """rows: of pictures. listed: the worst findings about single pictures, of each code. counts: how often each code
     was found, with what it means and its cure. splits, labels: that rows can be chosen by. note: what was not looked
-    at. most_lines: of each code that warnings.jsonl has."""
+    at. most_lines: of each code that warnings.jsonl has. failed: places of pictures that cannot be read or
+    drawn."""
 
     rows: tuple[InsightRow, ...]
     listed: tuple[ListedRow, ...]
@@ -70,6 +70,7 @@ class InsightSection:
     labels: tuple[str, ...]
     note: str
     most_lines: int
+    failed: frozenset[SamplePlace] = frozenset()
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -93,21 +94,14 @@ class InsightSection:
 
 
 def draw_insight(dataset: Dataset, storage: Storage, budget: int = BUDGET) -> InsightSection | None:
-    """The section; None when nobody looked at the pictures. What cannot be read or drawn is left out."""
+    """The section; None when nobody looked at the pictures."""
     told = dataset.statistics.get("insight")
     if not told:
         return None
     files = {shard["file"] for split in dataset.conversion["splits"].values() for shard in split["shards"]}
     groups = [(code, [own for own in places if own["file"] in files]) for code, places in _groups(told)]
     wanted = _within_read_budget([places for _, places in groups])
-    style_of = box_styles(dataset.conversion.get("labels", []))
-    drawn = make_from_records(
-        dataset.uri_of,
-        wanted,
-        storage,
-        lambda file: file in dataset.compressed,
-        lambda data: draw_record(data, dataset.reader, style_of),
-    )
+    drawn, failed = draw_records(dataset, wanted, storage)
     known = frozenset(clean(str(label)) for label in dataset.conversion.get("labels", []))
     rows = []
     for code, places in groups:
@@ -129,7 +123,7 @@ def draw_insight(dataset: Dataset, storage: Storage, budget: int = BUDGET) -> In
         for own in ([mark.splits for mark in marks], [mark.labels for mark in marks])
     )
     most_lines = int(told["most_lines"])
-    return InsightSection(tuple(rows), listed, counts, splits, labels[:MOST_CHOICES], _note(told), most_lines)
+    return InsightSection(tuple(rows), listed, counts, splits, labels[:MOST_CHOICES], _note(told), most_lines, failed)
 
 
 def _listed(told: Mapping[str, Any], known: frozenset[str]) -> Iterator[ListedRow]:

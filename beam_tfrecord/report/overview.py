@@ -181,8 +181,11 @@ def shard_rows(conversion: Mapping[str, Any]) -> list[ShardRow]:
 # Notices
 
 
-def notices(dataset: Dataset, balance: ClassBalance, *, has_pictures: bool = True) -> list[Notice]:
-    """What is worth a look, the most important first. has_pictures: whether any sample picture is shown."""
+def notices(dataset: Dataset, balance: ClassBalance, *, has_pictures: bool = True, failed: int = 0) -> list[Notice]:
+    """What is worth a look, the most important first.
+
+    has_pictures: whether any sample picture is shown. failed: how many could not be read or drawn.
+    """
     conversion = dataset.conversion
     found = [
         *_status(conversion),
@@ -203,6 +206,11 @@ def notices(dataset: Dataset, balance: ClassBalance, *, has_pictures: bool = Tru
         )
     if not has_pictures and conversion.get("status", PUBLISHED) == WITHHELD and conversion.get("image_formats"):
         found.append(Notice("No pictures are shown: the staged shards are not there any more.", style="info"))
+    elif failed:
+        told = (
+            f"{plural(failed, 'sample picture')} could not be read or drawn; beam-tfrecord verify tells what is wrong."
+        )
+        found.insert(0, Notice(told, style="bad"))
     if dataset.scan is not None and dataset.scan.damaged:
         names = ", ".join(shorten(clean(name), 60) for name in dataset.scan.damaged[:NAMED])
         files = plural(len(dataset.scan.damaged), "file")

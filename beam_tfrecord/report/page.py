@@ -38,12 +38,13 @@ def page_values(dataset: Dataset, pictures: Pictures, insight: InsightSection | 
     sizes, other_sizes = images.common_sizes(stored) if stored else ([], "")
     formats, other_formats = images.formats(conversion.get("image_formats", {}))
     rejects = conversion["rejected"]["total"]
+    failed = pictures.failed | (insight.failed if insight else frozenset())
     return {
         "name": shorten(clean(conversion.get("name", "")), 100),
         "facts": _head_facts(dataset),
         "has_metadata": dataset.has_metadata,
         "tiles": overview.tiles(dataset, balance),
-        "notices": overview.notices(dataset, balance, has_pictures=pictures.has_any),
+        "notices": overview.notices(dataset, balance, has_pictures=pictures.has_any, failed=len(failed)),
         "rows": overview.row_bar(conversion) if dataset.has_metadata else None,
         "conversion": conversion,
         "inputs": overview.input_rows(conversion),

@@ -326,6 +326,37 @@ def test_a_dataset_is_not_overwritten_unless_asked(tmp_path: Path) -> None:
     assert (out / "notes.md").read_text() == "mine"
 
 
+@pytest.mark.parametrize("flag", ["overwrite", "resume"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"splits": []}',
+        b'{"splits": {"train": {"shards": [{"file": 3, "crc32c": ""}]}}}',
+        None,
+    ],
+)
+def test_a_dataset_of_which_nothing_tells_the_files_is_not_replaced(
+    flag: str, content: bytes | None, tmp_path: Path
+) -> None:
+    manifest = numbered(tmp_path / "in", 12)
+    out = tmp_path / "out"
+    converted(manifest, out, num_shards=4)
+    if content is None:
+        (out / "conversion.json").unlink()
+    else:
+        (out / "conversion.json").write_bytes(content)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    with pytest.raises(
+        ConfigError, match=r"conversion\.json.*nothing tells which files .*delete them, or name another"
+    ):
+        converted(manifest, out, num_shards=2, **{flag: True})
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
 def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
     manifest = numbered(tmp_path / "in", 2)
     for name, word in (("thesis.tex", "thesis.tex"), ("train-00000-of-00001.tfrecord", "shards of something else")):

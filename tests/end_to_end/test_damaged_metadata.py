@@ -106,7 +106,7 @@ def inspect(folder: Path) -> None:
     ("tool", "name"),
     [
         *((tool, "conversion.json") for tool in (report, reshard, pack, inspect, verify)),
-        *((tool, "statistics.json") for tool in (report, reshard)),
+        *((tool, "statistics.json") for tool in (report, reshard, verify)),
     ],
 )
 def test_no_tool_ends_in_a_traceback(tool: Callable[[Path], Any], name: str, finished: Path, tmp_path: Path) -> None:
@@ -129,6 +129,32 @@ def test_no_tool_ends_in_a_traceback(tool: Callable[[Path], Any], name: str, fin
                 raise AssertionError(f"{'.'.join(map(str, path))} = {value!r}") from error
     assert trials > 100
     assert tool in (verify, inspect) or refused > trials // 8
+
+
+def test_verify_compares_the_statistics_with_the_dataset(finished: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    for file in finished.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    assert verify(folder) == []
+    document = json.loads((folder / "statistics.json").read_text())
+    (shape,) = document["images"]["shapes"]
+    (first, *_) = document["samples"]["classes"]["a"]
+    shard = ("samples", "classes", "a", 0)
+    worst = ("insight", "worst", min(document["insight"]["worst"]), 0)
+    for path, value, told in (
+        (("images", "shapes", shape), 99, "it counts 99 images, but conversion.json has 5"),
+        ((*shard, "record"), 99, f"it tells of record 99 of {first['file']}, which conversion.json does not have"),
+        ((*shard, "file"), "train-9", f"it tells of record {first['record']} of train-9, which"),
+        ((*worst, "record"), 99, "it tells of record 99 of t"),
+        (("samples",), MISSING, "it is damaged (KeyError: 'samples'): delete it and run again"),
+        (("images", "width"), 3, "it is damaged ("),
+    ):
+        (folder / "statistics.json").write_text(json.dumps(changed(document, path, value)))
+        (fault,) = verify(folder)
+        assert fault.startswith(f"statistics.json: {told}")
+    (folder / "statistics.json").write_text("{")
+    assert verify(folder)[0].startswith("statistics.json: it is damaged: Expecting")
 
 
 def test_verify_names_the_value_that_is_wrong_and_what_it_must_be(finished: Path, tmp_path: Path) -> None:

@@ -132,15 +132,21 @@ def test_without_statistics_records_are_read_and_the_numbers_are_the_same(datase
     assert "reading" not in html  # all of them were read
 
 
-def test_a_picture_that_cannot_be_read_is_left_out(dataset: Path, tmp_path: Path) -> None:
+def test_pictures_that_cannot_be_read_are_left_out_and_counted(dataset: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(dataset, tmp_path / "damaged")
     shard = next(copy.glob("train-00000*"))
     lost = conversion(copy)["splits"]["train"]["shards"][0]["records"]
     data = bytearray(shard.read_bytes())
     data[5:] = bytes(len(data) - 5)
     shard.write_bytes(data)
-    kept = pictures(report_again(copy))
-    assert 19 - lost <= kept <= 20 - lost
+    html = report_again(copy)
+    assert 19 - lost <= pictures(html) <= 20 - lost
+    told = json.loads((copy / "statistics.json").read_text())["samples"]
+    samples = [place for group in ("classes", "changed", "warnings") for own in told[group].values() for place in own]
+    failed = {place["record"] for place in [*samples, *told["unlabelled"]] if place["file"] == shard.name}
+    noun = "sample picture" if len(failed) == 1 else "sample pictures"
+    assert f"{len(failed)} {noun} could not be read or drawn; beam-tfrecord verify tells what is wrong." in html
+    assert "could not be read or drawn" not in page(dataset)
 
 
 def test_files_that_cannot_be_read_on_are_named(dataset: Path, tmp_path: Path) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_tfrecord.report.pictures import Group, _within_read_budget
-from beam_tfrecord.report.samples import SamplePlace
+from beam_tfrecord.report.pictures import Group, SamplePlace, _within_read_budget
 
 
 def place(number: int, size: int) -> SamplePlace:

@@ -26,8 +26,7 @@ from beam_tfrecord.report.columns import ColumnSummaries
 from beam_tfrecord.report.dataset import fair_shares, in_usual_order
 from beam_tfrecord.report.details import column_rows, option_rows
 from beam_tfrecord.report.overlays import STYLE_COLOURS
-from beam_tfrecord.report.pictures import SHOWN_HEIGHT, SHOWN_WIDTH, draw_record
-from beam_tfrecord.report.thumbnails import SIZE, NoThumbnailError, make_thumbnail
+from beam_tfrecord.report.pictures import SHOWN_HEIGHT, SHOWN_WIDTH, SIZE, NoThumbnailError, draw_record, make_thumbnail
 from beam_tfrecord.report.views import ContentReader, PictureView, guessed_reader
 from beam_tfrecord.tfrecord.example import encode_example, encode_sequence_example
 from tests.samples import draw_shape, jpeg, noise, painted_boxes, png, turned_jpeg
@@ -353,8 +352,10 @@ def test_a_picture_says_which_record_it_is() -> None:
 
 def test_a_record_whose_picture_cannot_be_drawn_is_left_out() -> None:
     reader = ContentReader(OD_KEYS)
-    for record in (b"\xff\xff", encode_example({}), detection_record(b"broken", [], [])):
-        assert draw_record(record, reader, lambda name: 0) is None
+    assert draw_record(encode_example({}), reader, lambda name: 0) is None
+    for record in (b"\xff\xff", detection_record(b"broken", [], [])):
+        with pytest.raises(NoThumbnailError):
+            draw_record(record, reader, lambda name: 0)
 
 
 def test_the_first_frame_of_a_sequence_is_drawn() -> None:

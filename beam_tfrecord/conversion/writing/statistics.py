@@ -50,6 +50,8 @@ IMAGE_DIGESTS = ("width", "height", "pixels", "bytes")
 LOOK_DIGESTS = ("brightness", "aspect")  # of the pictures that were looked at; older datasets have none
 OBJECT_DIGESTS = ("per_image", "share", "area")
 SAMPLE_GROUPS = ("classes", "changed", "warnings")
+UNLABELLED = "unlabelled"  # a group of samples without names in it
+_NO_INSIGHT: Mapping[str, Any] = {"clusters": (), "conflicts": (), "worst": {}, "found": {}}
 
 
 class ImageFacts(NamedTuple):
@@ -363,7 +365,7 @@ def check_statistics(statistics: Mapping[str, Any]) -> None:
         _merged_digests([statistics["looks"]], LOOK_DIGESTS)
     if "frames" in statistics:
         _merged_digests([statistics], ("frames",))
-    insight = statistics.get("insight") or {"clusters": (), "conflicts": (), "worst": {}, "found": {}}
+    insight = statistics.get("insight") or _NO_INSIGHT
     for own in (place for group in _groups_of(insight) for place in group):
         Place(*(int(own[name]) for name in Place._fields))
         _ = own["file"], own["split"], own["labels"], own["uri"]
@@ -373,10 +375,29 @@ def check_statistics(statistics: Mapping[str, Any]) -> None:
         float(row["score"])
     dict(insight["found"])
     dict(insight.get("common", {}))
-    samples = statistics.get("samples", {})
-    for places in (*(named for group in SAMPLE_GROUPS for named in samples[group].values()), samples["unlabelled"]):
-        for place in places:
-            Place(*(int(place[name]) for name in Place._fields))
+    for _, _, sample in samples_of(statistics):
+        Place(*(int(sample[name]) for name in Place._fields))
+
+
+def samples_of(statistics: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """(group, name in it, place) of each sampled record in a statistics.json, which may be empty: ``unlabelled`` is a
+    group without names. Raises AttributeError, KeyError or TypeError for what cannot be one.
+    """
+    if not statistics:
+        return
+    samples = statistics["samples"]
+    for group in SAMPLE_GROUPS:
+        for name, places in samples[group].items():
+            for sample in places:
+                yield group, name, sample
+    for sample in samples[UNLABELLED]:
+        yield UNLABELLED, "", sample
+
+
+def places_of(statistics: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Every place of a record that a statistics.json names: samples, and pictures under ``insight``."""
+    yield from (sample for _, _, sample in samples_of(statistics))
+    yield from (place for group in _groups_of(statistics.get("insight") or _NO_INSIGHT) for place in group)
 
 
 def _groups_of(insight: Mapping[str, Any]) -> Iterator[Sequence[Mapping[str, Any]]]:

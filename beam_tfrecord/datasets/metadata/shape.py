@@ -9,6 +9,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from beam_tfrecord.conversion.writing.statistics import check_statistics
+from beam_tfrecord.datasets.metadata import CONVERSION, STATISTICS
+from beam_tfrecord.datasets.published import FilesToRead, read_conversion, read_object
 from beam_tfrecord.errors import DatasetError
 
 Check = Callable[[Any, str], Iterable[str]]  # value, where it stands -> what is wrong
@@ -108,6 +111,7 @@ _CONVERSION = _fields(
 
 
 _PLACES = _each(_fields({"file": _text, "record": _whole, "offset": _whole, "size": _whole}, {"score": _number}), list)
+# Beside what check_statistics looks at.
 _STATISTICS = _fields(
     {},
     {
@@ -131,18 +135,52 @@ _STATISTICS = _fields(
 )
 
 
-def statistics_troubles(statistics: Mapping[str, Any]) -> Iterator[str]:
-    """The same of a statistics.json, beside what :mod:`beam_tfrecord.conversion.writing.statistics` reads of it."""
-    yield from _STATISTICS(statistics, "")
-
-
 def shape_troubles(conversion: Mapping[str, Any]) -> Iterator[str]:
     """What is missing in a parsed conversion.json, or of another kind than it must be."""
     yield from _CONVERSION(conversion, "")
 
 
+_LISTED = _fields(
+    {"splits": _each(_fields({"shards": _each(_fields({"file": _text, "crc32c": _text}), list)}), dict)},
+    {"files": _texts},
+)
+
+
+def read_listed(folder: str, storage: FilesToRead) -> dict[str, Any]:
+    """The conversion.json of a dataset that is to be replaced. Raises DatasetError where it does not tell which files
+    are of that dataset."""
+    try:
+        conversion = read_conversion(folder, storage)
+        _raise_first(_LISTED(conversion, ""), f"{folder}/{CONVERSION}")
+    except DatasetError as error:
+        raise DatasetError(
+            f"{error}; so nothing tells which files are of the dataset there: delete them, or name another --output"
+        ) from None
+    return conversion
+
+
 def check_shape(conversion: Mapping[str, Any], uri: str) -> None:
     """Raise DatasetError for the first of :func:`shape_troubles`. uri: of the file."""
-    trouble = next(shape_troubles(conversion), None)
+    _raise_first(shape_troubles(conversion), uri)
+
+
+def _raise_first(troubles: Iterable[str], uri: str) -> None:
+    trouble = next(iter(troubles), None)
     if trouble is not None:
         raise DatasetError(f"{uri} is damaged: {trouble}")
+
+
+def read_statistics(folder: str, storage: FilesToRead) -> dict[str, Any]:
+    """The statistics.json of a dataset; empty where there is none. Raises DatasetError when it is damaged."""
+    uri = f"{folder}/{STATISTICS}"
+    if not storage.is_file(uri):
+        return {}
+    statistics = read_object(uri, storage)
+    try:
+        check_statistics(statistics)
+        trouble = next(iter(_STATISTICS(statistics, "")), "")
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        trouble = f"{type(error).__name__}: {error}"
+    if trouble:
+        raise DatasetError(f"{uri} is damaged ({trouble}): delete it and run again")
+    return statistics

@@ -12,6 +12,7 @@ from beam_tfrecord.annotations.base import Schema
 from beam_tfrecord.conversion.writing.staging import staged_of
 from beam_tfrecord.conversion.writing.statistics import (
     SAMPLE_GROUPS,
+    UNLABELLED,
     add_statistics,
     placed_statistics,
     told_statistics,
@@ -136,7 +137,7 @@ def _carried(name: str, sources: Sequence[Source], storage: Storage) -> bytes:
 HISTORY = "resharded"
 # Options that decide how records are read: where they differ and records are the same all the same, the first counts.
 _DECIDING = ("columns", "rename", "image_format")
-_NO_SAMPLES: Mapping[str, Any] = {**{group: {} for group in SAMPLE_GROUPS}, "unlabelled": []}
+_NO_SAMPLES: Mapping[str, Any] = {**{group: {} for group in SAMPLE_GROUPS}, UNLABELLED: []}
 
 
 def result_files(

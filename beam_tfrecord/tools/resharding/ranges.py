@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from beam_tfrecord.conversion.planning.dataset_plan import plan_shard_counts
-from beam_tfrecord.conversion.writing.statistics import SAMPLE_GROUPS, Place
+from beam_tfrecord.conversion.writing.statistics import SAMPLE_GROUPS, UNLABELLED, Place, samples_of
 from beam_tfrecord.options.config import ShardConfig
 from beam_tfrecord.storage import name_of
 from beam_tfrecord.tfrecord import FRAME_SIZE
@@ -167,9 +167,6 @@ def cut(files: Sequence[SourceFile], starts: Sequence[int]) -> list[tuple[Segmen
 # Records that the report shows: found again in the new shards.
 
 
-UNLABELLED = "unlabelled"
-
-
 def mark_samples(
     layout: Layout, files: Sequence[SourceFile], statistics: Sequence[Mapping[str, Any]]
 ) -> tuple[Target, ...]:
@@ -185,7 +182,7 @@ def mark_samples(
         numbers[file.split] = start + file.records
     marks: dict[tuple[str, int], list[Mark]] = {}
     for source, own in enumerate(statistics):
-        for group, name, sample in _samples(own):
+        for group, name, sample in samples_of(own):
             split, start, records = first.get((source, str(sample["file"])), ("", 0, 0))
             if 0 <= int(sample["record"]) < records:
                 shard, record = layout.place(split, start + int(sample["record"]))
@@ -195,16 +192,6 @@ def mark_samples(
         replace(target, marks=tuple(sorted(marks.get((target.split, target.index), ()), key=key)))
         for target in layout.targets
     )
-
-
-def _samples(statistics: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    samples = statistics.get("samples", {})
-    for group in SAMPLE_GROUPS:
-        for name, places in samples.get(group, {}).items():
-            for sample in places:
-                yield group, name, sample
-    for sample in samples.get(UNLABELLED, ()):
-        yield UNLABELLED, "", sample
 
 
 def shard_samples(places: Iterable[tuple[Mark, Place]]) -> dict[str, Any]:

@@ -14,14 +14,13 @@ from beam_tfrecord.annotations.base import FeatureSpec
 from beam_tfrecord.core.account import FILES, JUNK, NO_ACCOUNT, Account, AccountBuilder
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
-from beam_tfrecord.datasets.metadata.shape import check_shape
+from beam_tfrecord.datasets.metadata.shape import check_shape, read_statistics
 from beam_tfrecord.datasets.published import PUBLISHED, REJECTS_FILE, REPORT, WARNINGS_FILE
 from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
 from beam_tfrecord.errors import ConfigError, DatasetError, nearest
 from beam_tfrecord.manifests import missing
 from beam_tfrecord.options.places import check_place
 from beam_tfrecord.options.values import InputSpec, check_split_name
-from beam_tfrecord.report.dataset import read_statistics
 from beam_tfrecord.storage import Storage, has_glob, parent, public_uri, scheme_of
 from beam_tfrecord.storage.lease import LEASE_NAME
 from beam_tfrecord.tfrecord import INDEX_SUFFIX, parse_shard_name

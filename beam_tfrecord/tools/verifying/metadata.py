@@ -6,10 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from beam_tfrecord.conversion.writing.statistics import places_of
 from beam_tfrecord.datasets.facts import DatasetFacts
-from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
+from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO, STATISTICS
 from beam_tfrecord.datasets.metadata.labels import label_line
-from beam_tfrecord.datasets.metadata.shape import shape_troubles
+from beam_tfrecord.datasets.metadata.shape import read_statistics, shape_troubles
 from beam_tfrecord.datasets.metadata.text import utf8
 from beam_tfrecord.datasets.published import PUBLISHED, REJECTS_FILE, WARNINGS_FILE
 from beam_tfrecord.datasets.tfds_info import TfdsInfo, read_json, read_tfds_info
@@ -32,13 +33,15 @@ def _fault(file: str, cause: str, code: str = "wrong_metadata") -> Fault:
 def check_conversion(
     facts: DatasetFacts, reports: Sequence[ShardReport], folder: str, storage: Storage
 ) -> Iterator[Fault]:
-    """Whether conversion.json is whole, its numbers add up, and labels and lines of findings are as many as it says."""
+    """Whether conversion.json is whole, its numbers add up, and what else tells of labels, findings and
+    images tells the same."""
     damaged = [_fault(CONVERSION, f"it is damaged: {trouble}") for trouble in shape_troubles(facts.conversion)]
     yield from damaged
     if not damaged:
         yield from _check_sums(facts)
         yield from _check_classes(facts, reports)
         yield from _check_findings(facts, folder, storage)
+        yield from _check_statistics(facts, folder, storage)
 
 
 def _check_sums(facts: DatasetFacts) -> Iterator[Fault]:
@@ -113,6 +116,26 @@ def _check_findings(facts: DatasetFacts, folder: str, storage: Storage) -> Itera
             lines = sum(1 for _ in file)
         if lines != stated:
             yield _fault(name, f"it has {lines:,} lines, but {CONVERSION} counts {stated:,}", "wrong_count")
+
+
+def _check_statistics(facts: DatasetFacts, folder: str, storage: Storage) -> Iterator[Fault]:
+    """Whether statistics.json, where there is one, tells of as many images and of records that conversion.json has."""
+    try:
+        statistics = read_statistics(folder, storage)
+    except DatasetError as error:
+        yield _fault(STATISTICS, f"it {str(error).removeprefix(f'{folder}/{STATISTICS}').strip()}")
+        return
+    records = {shard.file: shard.records for shards in facts.splits.values() for shard in shards}
+    for place in places_of(statistics):
+        file, record = place["file"], place["record"]
+        if file and not record < records.get(file, 0):
+            yield _fault(STATISTICS, f"it tells of record {record} of {file}, which {CONVERSION} does not have")
+            break
+    formats = facts.conversion.get("image_formats")
+    if "images" in statistics and formats is not None:
+        found, stated = sum(statistics["images"]["shapes"].values()), sum(formats.values())
+        if found != stated:
+            yield _fault(STATISTICS, f"it counts {found:,} images, but {CONVERSION} has {stated:,}")
 
 
 def check_tfds(facts: DatasetFacts, folder: str, storage: Storage) -> Iterator[Fault]:
