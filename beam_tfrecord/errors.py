@@ -235,6 +235,10 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
             "What the input says can be read in another way as well.",
             "The message tells which way was taken, and what to do where it is the wrong one.",
         ),
+        "no_group": Explanation(
+            "The row has nothing in --group_column, so that nothing keeps it in the split of those it belongs to.",
+            "Fill the cell; a value of its own says that the row belongs to no other.",
+        ),
         "choice_unmatched": Explanation(
             "An option that chooses rows or labels names something that no row has.",
             "Correct the name; the nearest one is told. --strict refuses it.",

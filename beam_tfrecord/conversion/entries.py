@@ -140,14 +140,17 @@ class EntryParser:
             if value is not None:
                 annotations[kind.name] = value
         get = fields.get
-        group = get("group")
+        group = str(get("group") or "")
+        has_group = group != "" and not group.isspace()
+        if not has_group and (column := self.config.manifest.group_column) is not None:
+            warn("no_group", f"column {column!r} is empty: the row is kept together with no other one")
         return Entry(
             self._id_of(fields, filename),
             row.origin,
             uri,
             filename,
             self._split_of(fields),
-            None if group is None or group == "" else _check_text(str(group), "the group"),
+            _check_text(group, "the group") if has_group else None,
             annotations,
             get("member"),
             get("size"),

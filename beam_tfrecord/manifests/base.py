@@ -141,7 +141,7 @@ class ManifestFormat(ABC):
     label files of this format that lie beside images, one for each; :meth:`annotates` tells them. counts_files: its
     accounts tell of all files that lie in a source; ``counts_files`` among the details of a source wins over it. leads:
     a document of this format tells more than the names of folders. asks: what options such as --label_column can name
-    in it, though it has no header.
+    in it, though it has no header, and others that say something of it.
     """
 
     name: str

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from beam_tfrecord.core.account import Decision
 from beam_tfrecord.errors import ConfigError, nearest
-from beam_tfrecord.manifests.base import Files, Source
+from beam_tfrecord.manifests.base import Files, Source, from_plain
 from beam_tfrecord.manifests.endings import complete_names
 from beam_tfrecord.manifests.filenames import is_archive_name, is_data_name, is_image_name, is_record_name, junk_part
 from beam_tfrecord.manifests.own_outputs import (
@@ -45,6 +45,15 @@ from beam_tfrecord.options.values import InputSpec, check_split_name
 RECORDS = "tfrecord"  # the format
 _WITH_KEYS = ("webdataset", "extracted")  # whose rows have what they have, each for itself
 _WITHOUT_COLUMNS = ("folder", "glob", "voc", "yolo")
+_ONLY_OBJECTS = ("voc", "yolo", "kitti", "dota", "visdrone", "wider_face")  # whose pictures have no labels of their own
+_SEVERAL = "manifests"
+_OF_BOXES = ("box_format", "box_units")
+_SAID_OF = {
+    "label_separator": "labels",
+    **dict.fromkeys(_OF_BOXES, "numbers of boxes that could be meant in several ways"),
+    "yolo_lines": "label files of YOLO",
+    "annotator": "annotations by several people",
+}
 
 
 class Place(NamedTuple):
@@ -72,6 +81,7 @@ def describe_inputs(files: Files, config: ManifestConfig, output: str = "") -> t
         sources += [_describe(files, place, spec, config, output) for place in find_places(files, spec, config, output)]
     _check_keys(sources, config)
     _check_columns(sources, config)
+    _check_uses(sources, config)
     return tuple(sources)
 
 
@@ -99,15 +109,46 @@ def _check_columns(sources: Sequence[Source], config: ManifestConfig) -> None:
         )
 
 
+def _check_uses(sources: Sequence[Source], config: ManifestConfig) -> None:
+    """Raise ConfigError where an option says something of what no input has: it would be passed over in silence."""
+    for option, what in _SAID_OF.items():
+        value = getattr(config, option)
+        if value == getattr(ManifestConfig, option) or any(_uses(source, option, config) for source in sources):
+            continue
+        uri, name = sources[0].uri, _rows_of(sources[0])[0]
+        raise ConfigError(f"--{option} {value}: {uri} (format {name}) has no {what}: leave the option out")
+
+
+def _uses(source: Source, option: str, config: ManifestConfig) -> bool:
+    """Whether an option can say something of what a source has."""
+    name, details = _rows_of(source)
+    if name == _SEVERAL:
+        return any(_uses(from_plain(part), option, config) for part in details["parts"])
+    if not _is_ours(name) or option in FORMATS[name].asks:
+        return True
+    if option == "label_separator":
+        return name not in _ONLY_OBJECTS or config.label_pattern is not None
+    roles = details.get("roles")
+    has_boxes = bool(details.get("boxes") or (roles and roles["boxes"]))
+    return option in _OF_BOXES and (has_boxes or (roles is not None and config.box_format == "none"))
+
+
 def _can_have(source: Source, part: str) -> bool:
     name, details = _rows_of(source)
+    if name == _SEVERAL:
+        return any(_can_have(from_plain(own), part) for own in details["parts"])
     return _has_columns(name, details) or part in FORMATS[name].asks
 
 
 def _has_columns(name: str, details: Mapping[str, Any]) -> bool:
     """Whether rows have columns of their own, as far as it is known here: formats of others are believed."""
-    is_ours = type(FORMATS[name]).__module__.startswith("beam_tfrecord.")
-    return "roles" in details or "parts" in details or name == RECORDS or not is_ours
+    if name == _SEVERAL:
+        return any(_has_columns(own["format"], own["details"]) for own in details["parts"])
+    return "roles" in details or name == RECORDS or not _is_ours(name)
+
+
+def _is_ours(name: str) -> bool:
+    return type(FORMATS[name]).__module__.startswith("beam_tfrecord.")
 
 
 def _describe(files: Files, place: Place, spec: InputSpec, config: ManifestConfig, output: str) -> Source:

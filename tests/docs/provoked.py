@@ -157,6 +157,8 @@ def _tables() -> Iterable[tuple[str, str, str]]:
         "image,label,split\na.jpg,x,train\nnowhere.jpg,x,train\nb.jpg,,train\nb.jpg,x\nb.jpg,x,a/b\n"
     )
     yield from _told("t.csv")
+    write_table(Path("groups.csv"), [("image", "label", "patient"), ("a.jpg", "x", "7"), ("b.jpg", "x", "")])
+    yield from _told("groups.csv", group_column="patient")
 
 
 def _duplicates() -> Iterable[tuple[str, str, str]]:

@@ -66,7 +66,7 @@ class LabelStudioFormat(DocumentFormat):
     """A JSON or JSON_MIN export."""
 
     name = "label_studio"
-    asks = ("label",)
+    asks = ("label", "annotator")
     leads = True
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:

@@ -38,6 +38,7 @@ class LabelboxFormat(DocumentFormat):
     """An export of a project, or of several."""
 
     name = "labelbox"
+    asks = ("annotator",)
 
     def recognises(self, files: Files, uri: str, head: bytes) -> bool:
         text = decode_head(head) or ""

@@ -79,6 +79,7 @@ class YoloFormat(ManifestFormat):
     """A data.yaml or obj.data, or a folder that has one, or images with label files; with --format yolo also a list."""
 
     name = "yolo"
+    asks = ("yolo_lines", "box_units")
     counts_files = True
     suffixes = _YAML_SUFFIXES
     beside = (".txt",)

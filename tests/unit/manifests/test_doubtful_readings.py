@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.end_to_end.datasets import conversion, converted
 from tests.label_files import box, coco, data_yaml, names_txt, picture, voc_xml, yolo_txt
 from tests.layouts import NAMES, Seen, files_of, seen
 from tests.samples import write_files
@@ -387,3 +388,14 @@ def test_the_header_of_the_first_version_of_via_is_one(tmp_path: Path) -> None:
     row = f'a.jpg,1200,"{{}}",1,0,{shape},"{{""type"":""fox""}}"'
     found = looked_at(tmp_path, {**pictures("a.jpg"), "via.csv": f"{head}\n{row}\n"}, "via.csv")
     assert found.pictures[str(tmp_path / "a.jpg")].objects == (("fox", (1, 2, 11, 22)),)
+
+
+@pytest.mark.parametrize(("cells", "count"), [(("7", "8"), 0), (("7", ""), 1), (("", "  "), 2)])
+def test_rows_without_a_group_are_told(tmp_path: Path, cells: tuple[str, str], count: int) -> None:
+    table = "image,label,patient\n" + "".join(
+        f"{name}.jpg,fox,{cell}\n" for name, cell in zip("ab", cells, strict=True)
+    )
+    options = {"splits": "train=0.5,test=0.5", "insight": "off"}
+    write_files(tmp_path / "in", {**pictures("a.jpg", "b.jpg"), "t.csv": table.encode()})
+    converted(tmp_path / "in/t.csv", tmp_path / "out", group_column="patient", **options)
+    assert conversion(tmp_path / "out")["warnings"].get("no_group", 0) == count

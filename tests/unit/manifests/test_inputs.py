@@ -228,7 +228,10 @@ COLUMNS = [f"{part}_column" for part in ("image", "label", "split", "group", "ma
 @pytest.mark.parametrize("option", COLUMNS)
 def test_an_option_that_names_a_column_is_refused_where_no_input_can_have_one(place: Path, option: str) -> None:
     write_files(place, {"coco.json": b'{"images": [], "annotations": [], "categories": []}'})
-    for given in ("photos", "fruit/*.jpg", "coco.json"):
+    write_files(
+        place, {"yolo/classes.txt": b"fox\n", "yolo/images/a.jpg": b"x", "yolo/labels/a.txt": b"0 0.5 0.5 1 1\n"}
+    )
+    for given in ("photos", "fruit/*.jpg", "coco.json", "yolo"):
         said = told(InputSpec(given), **{option: "patient"})
         assert said.startswith(f"--{option} patient: {given} (format "), said
         assert "no columns" in said
@@ -238,3 +241,52 @@ def test_an_option_that_names_a_column_is_refused_where_no_input_can_have_one(pl
 def test_an_option_that_names_a_column_needs_one_input_that_has_it(place: Path, option: str) -> None:
     write_files(place, {"named.csv": b"image,patient\na.jpg,7\n"})
     assert len(sources(InputSpec("photos"), InputSpec("named.csv"), **{option: "patient"})) == 2
+
+
+SAYING = {
+    "label_separator": "|",
+    "box_format": "xywh",
+    "box_units": "pixels",
+    "yolo_lines": "outline",
+    "annotator": "first",
+}
+USING = {
+    "plain.csv": {"label_separator"},
+    "boxed.csv": {"label_separator", "box_format", "box_units"},
+    "boxed.txt": {"label_separator", "box_format", "box_units"},
+    "yolo": {"box_units", "yolo_lines"},
+    "photos": {"label_separator"},
+    "coco.json": {"label_separator"},
+    "tasks.json": {"label_separator", "annotator"},
+}
+
+
+@pytest.mark.parametrize("option", SAYING)
+@pytest.mark.parametrize("given", USING)
+def test_an_option_that_says_nothing_of_any_input_is_refused(place: Path, given: str, option: str) -> None:
+    write_files(
+        place,
+        {
+            "plain.csv": b"image,label\na.jpg,7\n",
+            "boxed.csv": b'image,class,bbox\na.jpg,fox,"[30, 20, 5, 6]"\n',
+            "boxed.txt": b"a.jpg 1,2,30,40,0\n",
+            "coco.json": b'{"images": [], "annotations": [], "categories": []}',
+            "tasks.json": b'[{"data": {"image": "a.jpg"}, "annotations": [{"result": []}]}]',
+            "yolo/classes.txt": b"fox\n",
+            "yolo/labels/a.txt": b"0 0.5 0.5 0.1 0.1\n",
+            "yolo/images/a.jpg": b"x",
+        },
+    )
+    if option in USING[given]:
+        assert len(sources(InputSpec(given), **{option: SAYING[option]})) == 1
+        return
+    said = told(InputSpec(given), **{option: SAYING[option]})
+    assert said.startswith(f"--{option} {SAYING[option]}: {given} (format "), said
+    assert said.endswith(": leave the option out")
+    assert len(sources(InputSpec(given))) == 1
+
+
+def test_columns_of_boxes_can_be_passed_over_where_a_table_has_none(place: Path) -> None:
+    write_files(place, {"plain.csv": b"image,label\na.jpg,7\n"})
+    assert len(sources(InputSpec("plain.csv"), box_format="none")) == 1
+    assert "no numbers of boxes" in told(InputSpec("photos"), box_format="none")
