@@ -39,10 +39,14 @@ class _WriteShards(beam.DoFn):
         self._storage = storage
         self._pool: ThreadPoolExecutor | None = None
         self._helpers: HelperProcesses | None = None
+        self._straddling: Straddling | None = None
         self._retries = RetryCounts(storage)
 
     def setup(self) -> None:
         keep_large_buffers()
+
+    def start_bundle(self) -> None:
+        self._straddling = None
 
     def teardown(self) -> None:
         if self._helpers is not None:
@@ -56,9 +60,10 @@ class _WriteShards(beam.DoFn):
         self, element: tuple[ShardKey, Iterable[bytes]], plan: DatasetPlan, straddling: Iterable[Straddling]
     ) -> Iterable[ShardInfo]:
         (split, index), blocks = element
-        joined = join_straddling(straddling)
-        if joined.first:
-            plan = replace(plan, straddling=joined.first)
+        if self._straddling is None:
+            self._straddling = join_straddling(straddling)  # once: there may be many, and many shards
+        if self._straddling.first:
+            plan = replace(plan, straddling=self._straddling.first)
         writer = self._writer(plan)
         if self._helpers is not None:
             if not self._helpers.are_busy:
