@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,9 @@ import pytest
 from PIL import Image
 
 from beam_tfrecord import convert
+from beam_tfrecord.tools.verifying.decoders import AUTO, TENSORFLOW
 from pipelines.main import main
+from pipelines.verify import loading_tensorflow
 from tests.handmade import Handmade, make_dataset, picture_record, small_dataset, texts
 from tests.samples import class_folders, jpeg, noise, png, write_files, write_table
 
@@ -88,7 +91,7 @@ def test_tensorflow_is_not_loaded_for_images_that_leave_no_doubt(dataset: Handma
     assert "TensorFlow" not in err
 
 
-def test_tensorflow_is_loaded_once_for_the_images_in_doubt_and_decides(tmp_path: Path) -> None:
+def test_tensorflow_is_loaded_once_for_the_images_in_doubt_and_decides(tmp_path: Path, capsys: Captured) -> None:
     good = picture_record(0)["image/encoded"].values[0]
     cmyk = jpeg(Image.fromarray(noise(40, 30)).convert("CMYK"))
     odd = [good + b"some more", good[:-2], cmyk, good[: len(good) // 2], b"no image"]
@@ -99,9 +102,30 @@ def test_tensorflow_is_loaded_once_for_the_images_in_doubt_and_decides(tmp_path:
     assert "cuda" not in err.lower()
     refused = {fault["record"] for fault in values["details"] if fault["code"] == "bad_image"}
     assert refused == {number for number in range(1, 151) if number % 5 in (0, 2, 4)}
-    quiet, err, _ = in_a_process_of_its_own(tmp_path, "--decoder", "tensorflow", "--quiet")
-    assert "loading" not in err
-    assert quiet["details"] == values["details"]
+    assert verify(tmp_path, "--json", "--quiet", decoder="tensorflow") == 1
+    assert as_json(capsys)["details"] == values["details"]
+
+
+@pytest.mark.parametrize(
+    ("decoder", "told"),
+    [
+        (TENSORFLOW, "loading TensorFlow, which decodes the images\n"),
+        (AUTO, "loading TensorFlow, which decodes the images that leave a doubt\n"),
+    ],
+)
+def test_a_word_is_said_about_tensorflow_unless_it_is_to_be_quiet(
+    capfd: pytest.CaptureFixture[str], decoder: str, told: str
+) -> None:
+    for quiet in (False, True):
+        with loading_tensorflow(decoder, quiet=quiet):
+            os.write(2, b"what TensorFlow says of graphics cards\n")
+        assert capfd.readouterr().err == ("" if quiet else told)
+
+
+@pytest.mark.slow
+def test_to_be_quiet_is_to_load_tensorflow_without_a_word(dataset: Handmade) -> None:
+    values, err, imported = in_a_process_of_its_own(dataset.folder, "--decoder", "tensorflow", "--quiet")
+    assert (values["faults"], err, imported) == (0, "", True)
 
 
 def test_a_fault_is_named_with_file_record_offset_and_cause(dataset: Handmade, capsys: Captured) -> None:
