@@ -267,16 +267,14 @@ def test_a_token_that_is_refused_is_renewed_once(
 
 
 LOOK = """
-import sys, time
+import sys
 from beam_tfrecord.errors import BeamTfrecordError
 from beam_tfrecord.storage import Storage
 import google.auth.compute_engine
-begin = time.monotonic()
 try:
     Storage().read("gs://some-bucket/x.jpg")
 except BeamTfrecordError as error:
     print(type(error).__name__, str(error).replace(chr(10), "|"))
-print(round(time.monotonic() - begin, 1))
 """
 
 
@@ -297,12 +295,12 @@ def test_missing_credentials_are_one_clear_line_and_no_wait(tmp_path: Path, key:
         done = subprocess.run(
             [sys.executable, "-c", LOOK], env=environment, capture_output=True, text=True, timeout=300, check=True
         )
-    error, seconds = done.stdout.splitlines()
+    (error,) = done.stdout.splitlines()
     assert error.startswith("StorageError ")
     assert "gcloud auth application-default login" in error
     assert "GOOGLE_APPLICATION_CREDENTIALS" in error
     assert "|" not in error
-    assert float(seconds) < 120
+    assert len(silent.seen) <= 1  # it is asked once, and not waited for
     if not key:
         assert "gs://some-bucket/x.jpg: there are no Google Cloud credentials" in error
 
