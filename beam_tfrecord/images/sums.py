@@ -32,7 +32,7 @@ def channel_sums(image: StoredImage) -> ChannelSums | None:
     except (ImageError, png.PngError, ValueError):
         return None
     values = np.arange(256 if pixels.dtype == np.uint8 else 65_536, dtype=np.uint64)
-    counts = _counts(pixels, len(values))
+    counts = _counts(pixels, len(values))[: image.channels]
     sums, squares = (tuple((counts @ powers).tolist()) for powers in (values, values * values))
     return ChannelSums(str(pixels.dtype.newbyteorder("=")), pixels.shape[0] * pixels.shape[1], sums, squares)
 
@@ -48,8 +48,10 @@ def _counts(pixels: npt.NDArray[np.integer], size: int) -> npt.NDArray[np.uint64
 
 
 def _pixels_of(image: StoredImage) -> npt.NDArray[np.integer]:
+    """The pixels of all channels, and perhaps of one more that counts for nothing: Pillow takes four octets to a pixel
+    as they are, and copies three."""
     if image.format == "jpeg":
-        mode, colorspace = ("L", "GRAY") if image.channels == 1 else ("RGB", "RGB")
+        mode, colorspace = ("L", "GRAY") if image.channels == 1 else ("RGB", "RGBX")
         try:
             decoded: npt.NDArray[np.uint8] = simplejpeg.decode_jpeg(image.data, colorspace, strict=False)
         except ValueError:  # stored with a decoder_warning

@@ -32,7 +32,6 @@ _COSINES = _cosines()
 # The 64 lowest frequencies come first, so that the first word tells pictures apart by what changes least.
 _ROWS, _COLUMNS = np.divmod(np.arange(BITS), FREQUENCIES)
 _ORDER = np.argsort(np.maximum(_ROWS, _COLUMNS) >= LOW, kind="stable")
-_BIT = np.uint64(1) << np.arange(64, dtype=np.uint64)
 
 
 def fingerprints_of(grids: Grids) -> Fingerprints:
@@ -40,15 +39,15 @@ def fingerprints_of(grids: Grids) -> Fingerprints:
     frequencies = _COSINES @ (grids.astype(np.float64) @ _COSINES.T)
     bits = (frequencies > 0).reshape(-1, BITS)
     bits[:, 0] = False  # the mean
-    return _packed(bits[:, _ORDER])
+    return _packed(bits)
 
 
 def _packed(bits: npt.NDArray[np.bool_]) -> Fingerprints:
-    found: Fingerprints = (bits.reshape(-1, WORDS, 64) * _BIT).sum(axis=2, dtype=np.uint64)
-    return found
+    octets = np.packbits(bits.take(_ORDER, axis=1), axis=1, bitorder="little")
+    return octets.view("<u8").astype(np.uint64, copy=False)
 
 
-_MIRROR = _packed((_COLUMNS % 2 == 1)[None, _ORDER])[0]
+_MIRROR = _packed((_COLUMNS % 2 == 1)[None])[0]
 
 
 def mirrored(fingerprints: Fingerprints) -> Fingerprints:
