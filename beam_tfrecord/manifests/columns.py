@@ -30,26 +30,24 @@ _WORDS = {
 }
 
 
-def told_of_table(
-    header: Sequence[str], roles: Roles, config: ManifestConfig, *decisions: Decision, has_cells: bool = True
-) -> dict[str, Any]:
+def told_of_table(header: Sequence[str], roles: Roles, config: ManifestConfig, *decisions: Decision) -> dict[str, Any]:
     """The fields of a :class:`~beam_tfrecord.manifests.base.Source` that tell of a table.
 
-    decisions: others than those of columns. has_cells: cells were looked at, and not only a schema.
+    decisions: others than those of columns.
     """
     account = account_of_columns(header, roles)
     return {
         "account": account,
         "decisions": (*decisions, *decisions_of_columns(roles, config)),
         "surprises": (
-            *_unlabelled(account, roles, config, has_cells),
+            *_unlabelled(account, roles, config),
             *_further_labels(header, roles, config),
             *_several_marked(roles),
         ),
     }
 
 
-def _unlabelled(account: Account, roles: Roles, config: ManifestConfig, has_cells: bool) -> Iterator[tuple[str, str]]:
+def _unlabelled(account: Account, roles: Roles, config: ManifestConfig) -> Iterator[tuple[str, str]]:
     """What is surprising about a table of images of which no column says anything that is read."""
     is_read = roles.label or roles.classes or roles.boxes is not None or roles.mask or roles.columns
     unused = account.named.get(COLUMNS, {})
@@ -61,7 +59,7 @@ def _unlabelled(account: Account, roles: Roles, config: ManifestConfig, has_cell
         "columns_not_read",
         f"no column is read as labels or boxes of the images, and {told.count:,} {'is' if told.count == 1 else 'are'} "
         f"not read at all (such as {told.example!r}): name what they are with --label_column or another option, or "
-        f"keep them with --columns{one_hot if has_cells and told.count > 1 else ''}",
+        f"keep them with --columns{one_hot if told.count > 1 else ''}",
     )
 
 

@@ -107,7 +107,7 @@ FORMATS = Registry(
         "archive": "archive:ArchiveFormat",
         "glob": "globs:GlobFormat",
         "rows": "memory:MemoryFormat",
-        "manifests": "several:SeveralFormat",
+        "manifests": "folder_manifests:SeveralFormat",
         "folder": "folder:FolderFormat",
     }
 )

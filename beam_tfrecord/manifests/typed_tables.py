@@ -11,7 +11,7 @@ there is no label. Lists are ``List`` and ``LargeList`` with ``feature``, ``[...
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +30,7 @@ from beam_tfrecord.manifests.text.roles import (
     listed,
     normal,
     with_captions,
+    with_classes,
     with_metadata_columns,
 )
 from beam_tfrecord.manifests.text.row_fields import NoRow
@@ -179,7 +180,7 @@ class TypedTable:
         return {
             "labels": self.labels,
             "category_ids": tuple(range(len(self.labels))) if self.labels else None,
-            **told_of_table(self.header, self.roles, config, *self.decisions, has_cells=False),
+            **told_of_table(self.header, self.roles, config, *self.decisions),
         }
 
     def picture_columns(self) -> list[str]:
@@ -200,8 +201,11 @@ class TypedTable:
         return found
 
 
-def table_of(schema: Any, config: ManifestConfig, uri: str) -> TypedTable:
-    """What a pyarrow.Schema says.
+FirstCells = Callable[[Sequence[str]], Mapping[str, Sequence[Any]]]  # those of the first rows, by column
+
+
+def table_of(schema: Any, first: FirstCells, config: ManifestConfig, uri: str) -> TypedTable:
+    """What a pyarrow.Schema says. first: the cells of columns that may be classes.
 
     Raises ConfigError for options that do not fit it, ManifestError for metadata that cannot be read, and
     AmbiguousManifestError where columns could play the same part.
@@ -215,6 +219,7 @@ def table_of(schema: Any, config: ManifestConfig, uri: str) -> TypedTable:
     roles, decisions = _with_pictures(roles, pictures, config, uri)
     roles = _with_names(roles, header, features, config, uri)
     roles = with_captions(roles, plain) if features else with_metadata_columns(roles, plain, config, uri)
+    roles = _with_classes(roles, schema, features, first, config, uri)
     check_has_image(roles, header, config, uri, ", ".join(f"{field.name}: {field.type}" for field in schema))
     _check_image(roles, schema, pictures, uri)
     parts = [roles.label, *(roles.boxes.names if roles.boxes is not None else ())]
@@ -283,6 +288,28 @@ def _with_names(
             f"--label_column {named_ones[0]}"
         )
     return replace(roles, label=named_ones[0]) if named_ones else roles
+
+
+def _with_classes(
+    roles: Roles, schema: Any, features: Mapping[str, Any], first: FirstCells, config: ManifestConfig, uri: str
+) -> Roles:
+    """The roles with the columns of numbers that are a class each, as those of a text are (:mod:`.text.roles`)."""
+    from pyarrow import types
+
+    tests = (types.is_integer, types.is_boolean, types.is_floating)
+    numbers = [
+        field.name
+        for field in schema
+        if any(test(field.type) for test in tests) and not class_names(features.get(field.name))
+    ]
+    read: dict[str, Sequence[Any]] = {}
+
+    def cells(name: str) -> Sequence[Any]:
+        if not read:
+            read.update(first(numbers))
+        return read[name]
+
+    return with_classes(roles, numbers, config, uri, cells)
 
 
 def _check_image(roles: Roles, schema: Any, pictures: Mapping[str, str], uri: str) -> None:

@@ -1,20 +1,27 @@
-"""The manifests that a folder of images is read by: one, or one for each split."""
+"""The manifests that a folder of images is read by: one, or several.
+
+Several are one for each split (``train/_annotations.coco.json``, ``valid/...``), or one for each folder of images
+(``00000/GT-00000.csv``). Each is read by its own format. The images of all have their paths below the folder, and where
+a manifest gives them ids (COCO counts anew in each file), the name of its split, else of its folder, stands in front:
+``train/17``.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import groupby, islice
+from typing import Any
 
-from beam_tfrecord.core.account import COLUMNS, Decision
+from beam_tfrecord.core.account import COLUMNS, Decision, merge_accounts
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, ElementError, ManifestError
-from beam_tfrecord.manifests.base import Files, Item, Piece, Source
+from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source, from_plain, stated_labels, to_plain
 from beam_tfrecord.manifests.columns import LOOKS_LIKE
-from beam_tfrecord.manifests.endings import missing_ending, with_ending
-from beam_tfrecord.manifests.formats.several import join_sources
+from beam_tfrecord.manifests.endings import ENDING, missing_ending, named_file, with_ending
+from beam_tfrecord.manifests.leftovers import Reads
 from beam_tfrecord.manifests.registry import FORMATS, detect_format, has_suffix
 from beam_tfrecord.manifests.siblings import parent
 from beam_tfrecord.manifests.split_names import is_split_folder, split_above
@@ -23,6 +30,7 @@ from beam_tfrecord.manifests.text.uri_text import name_of, scheme_of, with_slash
 from beam_tfrecord.options.config import ManifestConfig
 
 _ROWS_TRIED = 5
+_SHOWN = 20  # manifests that are named
 _MOST_FOLDERS = 50  # that are tried as the place of the images of a manifest
 
 
@@ -63,7 +71,7 @@ def find_manifest(
         if reason.startswith(LOOKS_LIKE)
     )
     decided = (Decision("tables left out", ", ".join(left), why), *source.decisions)
-    return dataclasses.replace(source, decisions=decided, surprises=(*source.surprises, *surprises))
+    return replace(source, decisions=decided, surprises=(*source.surprises, *surprises))
 
 
 def find_own_tables(
@@ -153,10 +161,10 @@ def _try_manifest(
     images = [image for image in map(_image_of, items) if image]
     found = f"manifest {path} in the folder {folder}"
     if any(scheme_of(image) or _is_there(files, source.base, image) for image in images):
-        return dataclasses.replace(source, details={**source.details, "found": found})
+        return replace(source, details={**source.details, "found": found})
     ending = missing_ending(files, source.base, images)
     if ending:
-        return with_ending(dataclasses.replace(source, details={**source.details, "found": found}), ending)
+        return with_ending(replace(source, details={**source.details, "found": found}), ending)
     if config.images is not None or not images:
         return None
     below_it = sorted(_with_those_above(image_folders), key=lambda below: (below.count("/"), below))[:_MOST_FOLDERS]
@@ -168,11 +176,9 @@ def _try_manifest(
     if len(fitting) != 1:
         return None
     (base,) = fitting
-    source = manifest.describe(files, uri, split, dataclasses.replace(config, images=base))
+    source = manifest.describe(files, uri, split, replace(config, images=base))
     told = Decision("images", base, "the first images that the manifest names lie there")
-    source = dataclasses.replace(
-        source, details={**source.details, "found": found}, decisions=(told, *source.decisions)
-    )
+    source = replace(source, details={**source.details, "found": found}, decisions=(told, *source.decisions))
     return with_ending(source, ending) if ending else source
 
 
@@ -225,3 +231,84 @@ def check_names_all(
             f"{unclear}. There is a manifest as well, {source.uri}, which names {len(named):,} of the {total:,} "
             f"images: give it as --input to convert just these"
         )
+
+
+def join_sources(folder: str, parts: Sequence[tuple[str, Source]], split: str | None, why: str) -> Source:
+    """One source of several manifests.
+
+    folder: holds all of their images. parts: (split, source) of each; '' for one of no split. split: named by the user
+    for all of them. why: where the names of the splits come from. Raises ManifestError where the manifests state
+    classes that contradict each other.
+    """
+    sources = [source for _, source in parts]
+    splits = list(dict.fromkeys(name for name, _ in parts if name))
+    labels, ids = None, None
+    if all(source.labels is not None for source in sources):
+        labels, ids = stated_labels(sources)
+    own = [replace(source, split=name or None) for name, source in parts]
+    named = [f"{name}{': ' * bool(name)}{source.uri.removeprefix(with_slash(folder))}" for name, source in parts]
+    told = "; ".join(named[:_SHOWN]) + (f"; and {len(named) - _SHOWN:,} more" if len(named) > _SHOWN else "")
+    decisions = [Decision("manifests", told, "each names images of the folder")]
+    if split is None and splits:
+        decisions.append(Decision("split", ", ".join(splits), why))
+    return Source(
+        folder,
+        SeveralFormat.name,
+        split,
+        folder,
+        labels,
+        ids,
+        {"parts": [to_plain(source) for source in own], **Reads([source.uri for source in sources]).to_details()},
+        account=merge_accounts(source.account for source in sources),
+        decisions=(*decisions, *dict.fromkeys(decided for source in sources for decided in source.decisions)),
+        surprises=tuple(dict.fromkeys(surprise for source in sources for surprise in source.surprises)),
+    )
+
+
+class SeveralFormat(ManifestFormat):
+    """Made by :func:`join_sources`, of what a folder turns out to hold."""
+
+    name = "manifests"
+
+    def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
+        raise ConfigError(f"{uri}: give the folder with --format auto, or each manifest as an --input of its own")
+
+    def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
+        for number in range(len(source.details["parts"])):
+            yield Piece(source, number, number + 1)
+
+    def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
+        parts: Sequence[Mapping[str, Any]] = piece.source.details["parts"]
+        for part in map(from_plain, parts[piece.start :] if piece.end < 0 else parts[piece.start : piece.end]):
+            placer = _Placer(files, with_slash(piece.source.base), part)
+            for item in FORMATS[part.format].rows(files, Piece(part), config):
+                yield placer.place(item, keeps_ids=config.id_column is not None)
+
+
+class _Placer:
+    """Gives the rows of one manifest the paths that their images have below the whole folder."""
+
+    def __init__(self, files: Files, folder: str, part: Source) -> None:
+        self._files, self._folder, self._part = files, folder, part
+
+    def place(self, item: Item, keeps_ids: bool) -> Item:
+        if isinstance(item, RejectedRow):
+            finding = item.finding
+            return replace(item, finding=replace(finding, uri=self._path(finding.uri))) if finding.uri else item
+        if not isinstance(item, Row):
+            return item
+        fields = {**item.fields}
+        if fields.get("image"):
+            fields["image"] = self._path(str(fields["image"]))
+        if fields.get("id") and not keeps_ids:
+            fields["id"] = f"{self._part.split or self._part.base.removeprefix(self._folder)}/{fields['id']}"
+        if self._part.split and not fields.get("split"):
+            fields["split"] = self._part.split
+        return item._replace(fields=fields)
+
+    def _path(self, image: str) -> str:
+        try:
+            named = named_file(image, self._part.details.get(ENDING, ""))
+            return self._files.join(self._part.base, named).removeprefix(self._folder)
+        except ValueError:  # it leads out of a bucket, which is told when it is read
+            return image

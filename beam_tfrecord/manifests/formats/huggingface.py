@@ -9,7 +9,7 @@ by the format of that file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, BinaryIO, NamedTuple
@@ -18,7 +18,14 @@ from beam_tfrecord.core.account import AS_MANIFEST, FILES, JUNK, Account, Accoun
 from beam_tfrecord.errors import AmbiguousManifestError, ManifestError, RowError
 from beam_tfrecord.manifests.base import Files, Ignored, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.filenames import is_data_name, is_image_name, junk_part
-from beam_tfrecord.manifests.formats.parquet import Cells, items_of_cells, opened_parquet, parquet_cells
+from beam_tfrecord.manifests.formats.parquet import (
+    FIRST_ROWS,
+    Cells,
+    first_cells,
+    items_of_cells,
+    opened_parquet,
+    parquet_cells,
+)
 from beam_tfrecord.manifests.leftovers import reason_unused
 from beam_tfrecord.manifests.picture_cells import BYTES, PATH, arrow_places, holds_pictures, picture_cell
 from beam_tfrecord.manifests.siblings import parent, relative_files
@@ -27,7 +34,7 @@ from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.json_text import Members, decode_json
 from beam_tfrecord.manifests.text.lines import read_text
 from beam_tfrecord.manifests.text.uri_text import folder_of, name_of, with_slash, without_slash
-from beam_tfrecord.manifests.typed_tables import TypedTable, table_of
+from beam_tfrecord.manifests.typed_tables import FirstCells, TypedTable, table_of
 from beam_tfrecord.options.config import ManifestConfig
 from beam_tfrecord.options.values import SPLIT_NAME
 
@@ -70,7 +77,8 @@ class HuggingFaceFormat(ManifestFormat):
         is_file = files.is_file(uri)
         with readable(uri):
             shards = _shards(files, uri)
-        typed = [_table(files, shard.uri, config) for shard in shards]
+        known: dict[str, Sequence[Any]] = {}
+        typed = [_table(files, shard.uri, config, known) for shard in shards]
         first = typed[0]
         for shard, other in zip(shards, typed, strict=True):
             if other.to_details() != first.to_details() or other.labels != first.labels:
@@ -132,12 +140,35 @@ def _cells(files: Files, source: Source, shards: Sequence[_Shard], typed: TypedT
             yield origin, {**cells, SPLIT_OF_NAME: shard.split}
 
 
-def _table(files: Files, uri: str, config: ManifestConfig) -> TypedTable:
+def _table(files: Files, uri: str, config: ManifestConfig, known: dict[str, Sequence[Any]]) -> TypedTable:
+    """What the schema of a shard says. known: the first cells of an earlier shard, by which all are read; is filled."""
+
+    def remembered(first: FirstCells) -> FirstCells:
+        def cells(names: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+            if not known.keys() >= set(names):
+                known.update(first(names))
+            return known
+
+        return cells
+
     if uri.endswith(_ARROW):
-        with opened_arrow(files, uri) as (_, _, schema):
-            return table_of(schema, config, uri)
+        with opened_arrow(files, uri) as (_, reader, schema):
+            return table_of(schema, remembered(_first_cells(reader, schema)), config, uri)
     with opened_parquet(files, uri) as (_, table):
-        return table_of(table.schema_arrow, config, uri)
+        return table_of(table.schema_arrow, remembered(first_cells(table)), config, uri)
+
+
+def _first_cells(reader: Any, schema: Any) -> FirstCells:
+    def cells(names: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        import pyarrow
+
+        try:
+            batch = pyarrow.ipc.read_record_batch(reader.read_next_message(), schema).slice(0, FIRST_ROWS)
+        except StopIteration:
+            return dict.fromkeys(names, ())
+        return {name: batch.column(schema.get_field_index(name)).to_pylist() for name in names}
+
+    return cells
 
 
 # ---------------------------------------------------------------------------------------------------------------------

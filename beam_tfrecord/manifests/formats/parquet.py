@@ -6,7 +6,7 @@ is where they are (:mod:`beam_tfrecord.manifests.picture_cells`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, BinaryIO
@@ -19,11 +19,12 @@ from beam_tfrecord.manifests.split_names import SPLIT_OF_NAME, split_of_shard
 from beam_tfrecord.manifests.tables import rows_of_cells
 from beam_tfrecord.manifests.text.compression import readable
 from beam_tfrecord.manifests.text.uri_text import folder_of, name_of
-from beam_tfrecord.manifests.typed_tables import TypedTable, table_of, with_class_names
+from beam_tfrecord.manifests.typed_tables import FirstCells, TypedTable, table_of, with_class_names
 from beam_tfrecord.options.config import ManifestConfig
 
 PIECE_ROWS = 100_000
 _BATCH_ROWS = 2_048
+FIRST_ROWS = 1_000  # that tell whether columns of numbers are classes
 
 Cells = Iterator[tuple[str, dict[str, Any]]]
 
@@ -46,7 +47,7 @@ class ParquetFormat(ManifestFormat):
 
     def describe(self, files: Files, uri: str, split: str | None, config: ManifestConfig) -> Source:
         with opened_parquet(files, uri) as (_, table):
-            typed = table_of(table.schema_arrow, config, uri)
+            typed = table_of(table.schema_arrow, first_cells(table), config, uri)
         base = config.images if config.images is not None else folder_of(uri)
         details, told = typed.to_details(), typed.told(config)
         named = split_of_shard(name_of(uri)) if typed.picture_columns() and typed.roles.split is None else ""
@@ -110,6 +111,18 @@ def parquet_cells(
                     cells[column] = picture_cell(uri, name, number, column, next(found), path)
                 yield f"{uri}:{number}", cells
                 number += 1
+
+
+def first_cells(table: Any) -> FirstCells:
+    """Gives cells of the first rows of a file."""
+
+    def cells(names: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+        batches = table.iter_batches(batch_size=FIRST_ROWS, columns=list(names))
+        batch = next(batches, None) if names else None
+        found: dict[str, Sequence[Any]] = batch.to_pydict() if batch is not None else dict.fromkeys(names, ())
+        return found
+
+    return cells
 
 
 def _plain_cells(table: Any, group: int, columns: list[str]) -> Iterator[dict[str, Any]]:

@@ -163,21 +163,29 @@ def find_roles(header: Sequence[str], config: ManifestConfig, where: str, sample
     incomplete = missing_side(header) if boxes is None and config.box_format != "none" and not columns else ""
     if incomplete:
         raise ConfigError(f"{where}: {incomplete}: correct the header, or say --box_format none to pass over them")
-    asked_columns = tuple(_asked_columns(header, config, where, found, boxes))
-    is_labelled = boxes is not None or any(found.get(part) is not None for part in ("label", "mask", "sequence"))
-    free = [name for name in header if name not in taken and name not in dict(asked_columns).values()]
-    has_classes = found["image"] is not None and not is_labelled and config.label_pattern is None
-    classes = _class_columns(free, samples) if has_classes else {}
-    return Roles(
+    roles = Roles(
         **found,
         columns=columns,
-        asked=asked_columns,
-        classes=tuple(classes),
-        is_one_hot=_OF_CLASSES.match(name_of(where)) is not None
-        or all(sum(row) == 1 for row in zip(*classes.values(), strict=False)),
+        asked=tuple(_asked_columns(header, config, where, found, boxes)),
         boxes=boxes,
         is_ml_use=found["split"] is not None and normal(found["split"]) == "ml_use",
     )
+    return with_classes(roles, header, config, where, samples)
+
+
+def with_classes(roles: Roles, header: Sequence[str], config: ManifestConfig, where: str, samples: Samples) -> Roles:
+    """The roles with the columns that are a class each, where nothing else tells what is in the images.
+
+    header: columns that may be some; samples are asked for those without a part.
+    """
+    is_labelled = roles.has_boxes or any((roles.label, roles.mask, roles.sequence))
+    if roles.image is None or is_labelled or config.label_pattern is not None:
+        return roles
+    needed = {*roles.needed()}
+    classes = _class_columns([name for name in header if name not in needed], samples)
+    is_one_hot = _OF_CLASSES.match(name_of(where)) is not None
+    is_one_hot = is_one_hot or all(sum(row) == 1 for row in zip(*classes.values(), strict=False))
+    return replace(roles, classes=tuple(classes), is_one_hot=is_one_hot)
 
 
 def _class_columns(names: Sequence[str], samples: Samples) -> dict[str, list[int]]:

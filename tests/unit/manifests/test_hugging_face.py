@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -440,3 +441,52 @@ def test_datasets_in_an_archive_are_read_where_they_lie(tmp_path: Path, kind: st
     found = records(tmp_path / "out", "train")
     assert {record["image/encoded"][0] for record in found} == {photo(4), photo(5)}
     assert all(pixels(record["image/segmentation/class/encoded"][0]).max() == 7 for record in found)
+
+
+def attributed(smiling: Sequence[Any], young: Sequence[Any]) -> pa.Table:
+    """Pictures with a column for each attribute, as CelebA has them on the Hub."""
+    pictures = [{"bytes": photo(number), "path": None} for number in range(len(smiling))]
+    return pa.table({"image": pictures, "smiling": smiling, "young": young, "age": [30] * len(smiling)})
+
+
+def stored(folder: Path, kind: str, *tables: pa.Table) -> Path:
+    folder.mkdir()
+    for number, table in enumerate(tables):
+        name = f"train-{number:05}-of-{len(tables):05}.parquet" if kind == "parquet" else "data.arrow"
+        if kind == "parquet":
+            pq.write_table(table, folder / name)
+        else:
+            with pa.OSFile(str(folder / name), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write_table(table)
+    return folder if kind == "parquet" else folder / "data.arrow"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    ("smiling", "young", "labels", "told"),
+    [
+        ([True, False, False], [False, True, True], ["smiling", "young", "young"], False),
+        ([1, 0, 1], [1, 0, 0], [["smiling", "young"], [], "smiling"], True),
+    ],
+)
+def test_columns_of_zeros_and_ones_are_classes_as_in_csv(
+    tmp_path: Path, kind: str, smiling: Sequence[Any], young: Sequence[Any], labels: Sequence[Any], told: bool
+) -> None:
+    place = stored(tmp_path / "in", kind, attributed(smiling, young))
+    source, items = read_items(HuggingFaceFormat(), place)
+    assert [item.fields["label"] for item in items] == labels
+    assert [code for code, _ in source.surprises] == ["doubtful_reading"] * told
+
+
+def test_the_first_shard_tells_which_columns_are_classes(tmp_path: Path) -> None:
+    shards = [attributed([1, 0], [0, 1]), attributed([0, 0], [0, 0]), attributed([1], [1])]
+    _, items = read_items(HuggingFaceFormat(), stored(tmp_path / "in", "parquet", *shards))
+    assert [item.fields["label"] for item in items] == ["smiling", "young", [], [], ["smiling", "young"]]
+
+
+def test_numbers_of_other_kinds_are_no_classes(tmp_path: Path) -> None:
+    for smiling, young in (([2, 0], [0, 1]), ([None, 0], [0, 1]), ([0.5, 0.0], [0.0, 1.0])):
+        place = stored(tmp_path / str(smiling[0]), "parquet", attributed(smiling, young))
+        source, items = read_items(HuggingFaceFormat(), place)
+        assert not any("label" in item.fields for item in items)
+        assert [code for code, _ in source.surprises] == ["columns_not_read"]

@@ -115,9 +115,28 @@ def test_one_row_per_box_is_read_as_boxes_in_one_piece(tmp_path: Path) -> None:
     assert len(list(FORMAT.pieces(LocalFiles(), describe(FORMAT, sample)))) == 1
 
 
-def test_columns_that_are_not_read_come_with_no_cure_that_does_nothing_here(tmp_path: Path) -> None:
-    sample = written(tmp_path, {"image": ["a.jpg", "b.jpg"], "night": [0, 1], "rain": [1, 0]})
+def test_columns_that_are_not_read_come_with_what_reads_them(tmp_path: Path) -> None:
+    sample = written(tmp_path, {"image": ["a.jpg", "b.jpg"], "night": [0, 2], "rain": [1, 0]})
     ((code, message),) = describe(FORMAT, sample).surprises
     assert code == "columns_not_read"
     assert "2 are not read at all" in message
-    assert "nothing but 0 and 1" not in message  # which is for tables whose cells were looked at
+    assert "are read where these hold nothing but 0 and 1" in message
+
+
+def test_columns_of_zeros_and_ones_are_classes_as_in_csv(tmp_path: Path) -> None:
+    columns: dict[str, Any] = {
+        "image": ["a.jpg", "b.jpg", "c.jpg"],
+        "cat": [1, 0, 0],
+        "dog": [0.0, 1.0, 1.0],
+        "index": [0, 1, 0],
+    }
+    sample = written(tmp_path, columns)
+    assert [fields["label"] for _, fields in rows_of(read(FORMAT, sample))] == ["cat", "dog", "dog"]
+    assert describe(FORMAT, sample).surprises == ()
+    named = written(tmp_path, {**columns, "label": ["x", "y", "z"]}, "named.parquet")
+    assert [fields["label"] for _, fields in rows_of(read(FORMAT, named))] == ["x", "y", "z"]
+
+
+def test_a_table_without_rows_has_no_classes(tmp_path: Path) -> None:
+    empty = {"image": pa.array([], pa.string()), "cat": pa.array([], pa.int64()), "dog": pa.array([], pa.int64())}
+    assert rows_of(read(FORMAT, written(tmp_path, empty))) == []
