@@ -20,7 +20,7 @@ from beam_tfrecord.options.places import parse_place
 from beam_tfrecord.publishing.near_rows import with_near_rows
 from beam_tfrecord.storage import Storage, public_uri
 from beam_tfrecord.storage.lease import Lease, owner_of
-from pipelines.exits import DONE, FAILED, WITHHELD, end_of_process, guarded
+from pipelines.exits import DONE, FAILED, WITHHELD, end_of_process, main_of
 from pipelines.options import (
     TerminalOptions,
     add_config_flags,
@@ -62,12 +62,6 @@ def make_parser(prog: str = "beam-tfrecord convert") -> ArgumentParser:
     )
     parser.common.add("plan")
     return parser
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
-    given = sys.argv[1:] if arguments is None else arguments
-    return guarded(lambda: convert(given), when_stopped=NOTHING_WRITTEN)
 
 
 def convert(arguments: Sequence[str]) -> int:
@@ -228,6 +222,9 @@ def tell_prepared(options: PipelineOptions, job: Job, terminal: TerminalOptions)
         as_json=terminal.json,
     )
     return DONE
+
+
+main = main_of(convert, NOTHING_WRITTEN)
 
 
 if __name__ == "__main__":

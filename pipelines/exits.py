@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -44,6 +44,16 @@ def guarded(command: Callable[[], int], when_stopped: str) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return FAILED
+
+
+def main_of(command: Callable[[Sequence[str]], int], when_stopped: str) -> Callable[..., int]:
+    """The ``main`` of a command: it takes the arguments (default: those of the process) and returns the exit status."""
+
+    def main(arguments: Sequence[str] | None = None) -> int:
+        given = sys.argv[1:] if arguments is None else arguments
+        return guarded(lambda: command(given), when_stopped)
+
+    return main
 
 
 # ---------------------------------------------------------------------------------------------------------------------

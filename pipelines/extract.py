@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
+from beam_tfrecord.datasets.shard_files import FoundFiles, find_files, stated_records
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.storage.lease import hold
 from beam_tfrecord.tools.extracting.command import command_line
@@ -21,7 +21,7 @@ from beam_tfrecord.tools.extracting.dataset import (
     shards_to_extract,
 )
 from beam_tfrecord.tools.showing.printable import printable
-from pipelines.exits import DONE, FAILED, end_of_process, guarded
+from pipelines.exits import DONE, FAILED, end_of_process, main_of
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, command_parser, place_to_write
 from pipelines.places import PLACE_HELP, parse_places_and_beam_flags
@@ -51,15 +51,6 @@ def make_parser(prog: str = "beam-tfrecord extract") -> ArgumentParser:
     parser.add_argument("--overwrite", action="store_true", help="replace what was extracted to the folder before")
     add_terminal_flags(parser)
     return parser
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
-    given = sys.argv[1:] if arguments is None else arguments
-    return guarded(
-        lambda: extract(given),
-        when_stopped="the job has ended; the folder has no manifest.jsonl; --overwrite starts anew",
-    )
 
 
 def extract(arguments: Sequence[str]) -> int:
@@ -95,8 +86,7 @@ def run(
 
     shards = shards_to_extract(found, flags.split)
     check_output(output, found, storage, overwrite=flags.overwrite)
-    stated = [shard.file.stated.records for shard in shards if shard.file.stated is not None]
-    total = sum(stated) if len(stated) == len(shards) else None
+    total = stated_records(shard.file for shard in shards)
     with hold(output, storage, "beam-tfrecord extract") as lease:
         clear_output(output, found, storage, overwrite=flags.overwrite)
         transform = ExtractDataset(
@@ -143,6 +133,9 @@ def text(extraction: Extraction, output: str, seconds: float) -> str:
         f"{plural(extraction.records, 'record')} from {plural(extraction.shards, 'shard')} to {output}, {faults}, "
         f"{seconds:.1f} s"
     )
+
+
+main = main_of(extract, "the job has ended; the folder has no manifest.jsonl; --overwrite starts anew")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage, parent
 from beam_tfrecord.storage.lease import hold
 from beam_tfrecord.tools.showing.printable import printable
-from pipelines.exits import DONE, FAILED, guarded
+from pipelines.exits import DONE, FAILED, main_of
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, command_parser
 from pipelines.places import PLACE_HELP, parse_places
@@ -35,12 +35,6 @@ def make_parser(prog: str = "beam-tfrecord index") -> ArgumentParser:
     parser = command_parser(prog, "PLACE... [options]", DESCRIPTION, EXAMPLES)
     add_terminal_flags(parser)
     return parser
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
-    given = sys.argv[1:] if arguments is None else arguments
-    return guarded(lambda: index(given), when_stopped="index files that were finished stay")
 
 
 def index(arguments: Sequence[str]) -> int:
@@ -72,6 +66,9 @@ def index(arguments: Sequence[str]) -> int:
     noun = "index file" if written == 1 else "index files"
     last_line(values, f"{plural(records, 'record')}, {written:,} {noun}{failed}, {seconds:.1f} s", as_json=flags.json)
     return DONE if written == len(files) else FAILED
+
+
+main = main_of(index, "index files that were finished stay")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from beam_tfrecord.tools.inspecting import (
     job_for_source,
 )
 from beam_tfrecord.tools.showing.printable import printable
-from pipelines.exits import DONE, FAILED, end_of_process, guarded
+from pipelines.exits import DONE, FAILED, end_of_process, main_of
 from pipelines.options import add_config_flags, add_terminal_flags, config_from, split_beam_flags
 from pipelines.parsers import ArgumentParser, command_parser, count_of, place_to_write
 from pipelines.places import parse_places_and_beam_flags
@@ -93,12 +93,6 @@ def _codes(text: str) -> tuple[str, ...]:
     if wrong is not None:
         raise argparse.ArgumentTypeError(f"there is no code {wrong!r}{nearest(wrong, known)}")
     return codes
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
-    given = sys.argv[1:] if arguments is None else arguments
-    return guarded(lambda: inspect(given), when_stopped="the job has ended; nothing was written")
 
 
 def inspect(arguments: Sequence[str]) -> int:
@@ -216,6 +210,9 @@ def text(inspection: Inspection, seconds: float) -> str:
     return (
         f"{plural(inspection.rows, 'row')}, {plural(inspection.pictures, 'picture')}{pixels}: {found}, {seconds:.1f} s"
     )
+
+
+main = main_of(inspect, "the job has ended; nothing was written")
 
 
 if __name__ == "__main__":

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 from pipelines import resharding
-from pipelines.exits import end_of_process, guarded
+from pipelines.exits import end_of_process, main_of
 from pipelines.parsers import ArgumentParser
 
 DESCRIPTION = """Write several datasets as one. Their features and labels must be the same; where they are not, the
@@ -22,10 +21,7 @@ def make_parser(prog: str = "beam-tfrecord merge") -> ArgumentParser:
     return resharding.make_parser(prog, DESCRIPTION, EXAMPLES, "[SPLIT=]DIR [SPLIT=]DIR...")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
-    given = sys.argv[1:] if arguments is None else arguments
-    return guarded(lambda: resharding.run_command(make_parser(), given, several=True), resharding.WHEN_STOPPED)
+main = main_of(lambda given: resharding.run_command(make_parser(), given, several=True), resharding.WHEN_STOPPED)
 
 
 if __name__ == "__main__":

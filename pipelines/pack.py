@@ -16,7 +16,7 @@ from beam_tfrecord.tools.packing.measuring import SAMPLE_BYTES, CodecSize, Sampl
 from beam_tfrecord.tools.packing.members import compression_for
 from beam_tfrecord.tools.packing.pack import check_target, pack_dataset
 from beam_tfrecord.tools.showing.printable import printable
-from pipelines.exits import DONE, guarded
+from pipelines.exits import DONE, main_of
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, command_parser, place_to_write
 from pipelines.places import dataset_folder, parse_places
@@ -47,12 +47,6 @@ def make_parser(prog: str = "beam-tfrecord pack") -> ArgumentParser:
     )
     add_terminal_flags(parser)
     return parser
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
-    given = sys.argv[1:] if arguments is None else arguments
-    return guarded(lambda: pack(given), when_stopped="no archive was written")
 
 
 def pack(arguments: Sequence[str]) -> int:
@@ -145,6 +139,9 @@ def size_lines(sample: Sample, sizes: Sequence[CodecSize]) -> list[str]:
 def megabytes(size: int) -> str:
     """A number of bytes for a person."""
     return f"{size / 1e6:,.1f} MB"
+
+
+main = main_of(pack, "no archive was written")
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.report import build_report
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.storage.lease import hold
-from pipelines.exits import DONE, guarded
+from pipelines.exits import DONE, main_of
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, command_parser, place_to_write
 from pipelines.places import dataset_folder, parse_places
@@ -39,12 +39,6 @@ def make_parser(prog: str = "beam-tfrecord report") -> ArgumentParser:
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
-    given = sys.argv[1:] if arguments is None else arguments
-    return guarded(lambda: report(given), when_stopped="nothing was written")
-
-
 def report(arguments: Sequence[str]) -> int:
     """Write the page and tell where it is. Raises the errors of :mod:`beam_tfrecord.errors`."""
     started = time.monotonic()
@@ -63,6 +57,9 @@ def report(arguments: Sequence[str]) -> int:
     values = {"report": output, "bytes": len(page), "seconds": round(seconds, 3)}
     last_line(values, f"{output}: {len(page) / 1e6:.1f} MB, {seconds:.1f} s", as_json=namespace.json)
     return DONE
+
+
+main = main_of(report, "nothing was written")
 
 
 if __name__ == "__main__":

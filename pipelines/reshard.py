@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 from pipelines import resharding
-from pipelines.exits import end_of_process, guarded
+from pipelines.exits import end_of_process, main_of
 from pipelines.parsers import ArgumentParser
 
 DESCRIPTION = """Write a dataset anew with another number of shards, another compression or other names of splits. The
@@ -24,10 +23,7 @@ def make_parser(prog: str = "beam-tfrecord reshard") -> ArgumentParser:
     return resharding.make_parser(prog, DESCRIPTION, EXAMPLES, "[SPLIT=]DIR")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
-    given = sys.argv[1:] if arguments is None else arguments
-    return guarded(lambda: resharding.run_command(make_parser(), given, several=False), resharding.WHEN_STOPPED)
+main = main_of(lambda given: resharding.run_command(make_parser(), given, several=False), resharding.WHEN_STOPPED)
 
 
 if __name__ == "__main__":

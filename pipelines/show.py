@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
+from beam_tfrecord.datasets.shard_files import FoundFiles, find_files, stated_records
 from beam_tfrecord.errors import ConfigError, DatasetError
 from beam_tfrecord.storage import Storage, name_of, public_uri
 from beam_tfrecord.tools.showing.describe import describe_record, record_values
@@ -17,7 +17,6 @@ from beam_tfrecord.tools.showing.printable import printable
 from beam_tfrecord.tools.showing.selection import (
     PickedRecord,
     Selection,
-    files_of_split,
     parse_condition,
     select_records,
 )
@@ -107,7 +106,7 @@ def show(arguments: Sequence[str]) -> int:
     flags, places = parse_places(make_parser(), arguments)
     storage = Storage()
     found = find_files(places, storage)
-    files = files_of_split(found, flags.split)
+    files = found.of_split(flags.split)
     numbers = tuple(number for group in flags.index or () for number in group)
     default = SHEET_LIMIT if flags.sheet else LIMIT
     limit = flags.limit if flags.limit is not None else 0 if numbers else default
@@ -139,15 +138,9 @@ def print_records(picked: Iterator[PickedRecord], found: FoundFiles, flags: argp
             print("\n".join([*([""] if shown else []), *describe_record(record, found.facts)]))
         shown += 1
     if not flags.quiet:
-        total = known_total(found, flags.split)
+        total = stated_records(found.of_split(flags.split))
         of_all = f" of {total:,}" if total is not None else ""
         say(f"{plural(shown, 'record')}{of_all} shown" if shown else "no record fits")
-
-
-def known_total(found: FoundFiles, split: str | None) -> int | None:
-    """How many records there are in all, where that is stated."""
-    stated = [file.stated.records for file in files_of_split(found, split) if file.stated is not None]
-    return sum(stated) if stated else None
 
 
 def write_sheet(picked: Iterator[PickedRecord], found: FoundFiles, flags: argparse.Namespace, storage: Storage) -> None:
@@ -169,7 +162,7 @@ def write_sheet(picked: Iterator[PickedRecord], found: FoundFiles, flags: argpar
             break
     if not pictures:
         raise DatasetError("there is no picture to draw: " + ("no record fits" if not records else "records have none"))
-    total = known_total(found, flags.split)
+    total = stated_records(found.of_split(flags.split))
     of_all = f" of {total:,}" if total is not None else ""
     remark = f"{plural(len(pictures), 'picture')}, {plural(records, 'record')}{of_all}"
     sheet = draw_sheet(pictures, heading(found, flags), remark, flags.columns)

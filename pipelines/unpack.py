@@ -11,7 +11,7 @@ from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tools.packing.unpack import unpack_dataset
 from beam_tfrecord.tools.showing.printable import printable
-from pipelines.exits import DONE, guarded
+from pipelines.exits import DONE, main_of
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, command_parser, place_to_write
 from pipelines.places import parse_places
@@ -34,12 +34,6 @@ def make_parser(prog: str = "beam-tfrecord unpack") -> ArgumentParser:
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
-    given = sys.argv[1:] if arguments is None else arguments
-    return guarded(lambda: unpack(given), when_stopped="nothing was published; run the same command again")
-
-
 def unpack(arguments: Sequence[str]) -> int:
     """Unpack and tell. Raises the errors of :mod:`beam_tfrecord.errors`."""
     started = time.monotonic()
@@ -56,6 +50,9 @@ def unpack(arguments: Sequence[str]) -> int:
     text = f"{printable(unpacked.output)}: {plural(unpacked.records, 'record')}, {plural(unpacked.shards, 'shard')}"
     last_line(values, f"{text}, {seconds:.1f} s", as_json=flags.json)
     return DONE
+
+
+main = main_of(unpack, "nothing was published; run the same command again")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from beam_tfrecord.datasets.shard_files import FoundFiles, find_datasets
+from beam_tfrecord.datasets.shard_files import FoundFiles, find_datasets, stated_records
 from beam_tfrecord.errors import ConfigError, DatasetError
 from beam_tfrecord.reading import surrounded_import, tensorflow_version
 from beam_tfrecord.storage import Storage, join
@@ -21,7 +21,7 @@ from beam_tfrecord.tools.showing.printable import printable
 from beam_tfrecord.tools.verifying import Verdict
 from beam_tfrecord.tools.verifying.dataset import join_verdicts, verdict_from_json
 from beam_tfrecord.tools.verifying.decoders import AUTO, DECODERS, TENSORFLOW, choose_decoder
-from pipelines.exits import DONE, FAILED, end_of_process, guarded
+from pipelines.exits import DONE, FAILED, end_of_process, main_of
 from pipelines.options import add_terminal_flags
 from pipelines.parsers import ArgumentParser, choices_metavar, command_parser, count_of, one_of, place_to_write
 from pipelines.places import PLACE_HELP, parse_places_and_beam_flags
@@ -77,12 +77,6 @@ def make_parser(prog: str = "beam-tfrecord verify") -> ArgumentParser:
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit status."""
-    given = sys.argv[1:] if arguments is None else arguments
-    return guarded(lambda: verify(given), when_stopped="the job has ended; nothing was changed")
-
-
 def verify(arguments: Sequence[str]) -> int:
     """Parse, run and tell. Raises the errors of :mod:`beam_tfrecord.errors`."""
     flags, places, beam_flags = parse_places_and_beam_flags(make_parser(), arguments)
@@ -123,9 +117,8 @@ def run(found: FoundFiles, flags: argparse.Namespace, beam_flags: Sequence[str],
         if not flags.results and not is_local(options) and results.startswith(folder):
             raise ConfigError("on this runner, name with --results a file that its workers and this machine can reach")
         chosen = VerifyOptions(flags.decoder, flags.max_faults, flags.threads or None, results)
-        stated = [file.stated.records for file in found.files if file.stated is not None]
-        total = sum(stated) if len(stated) == len(found.files) else None
-        run_shown(VerifyDataset(found, chosen, storage), options, Shown(flags.quiet, "records", "faulty", total))
+        shown = Shown(flags.quiet, "records", "faulty", stated_records(found.files))
+        run_shown(VerifyDataset(found, chosen, storage), options, shown)
         return read_verdict(results, storage, keep=bool(flags.results))
 
 
@@ -208,6 +201,9 @@ def text(verdict: Verdict, seconds: float) -> str:
     """The last line for a person."""
     faults = plural(verdict.num_faults, "fault") if verdict.num_faults else "no faults"
     return f"{plural(verdict.records, 'record')}, {plural(verdict.shards, 'shard')}, {faults}, {seconds:.1f} s"
+
+
+main = main_of(verify, "the job has ended; nothing was changed")
 
 
 if __name__ == "__main__":

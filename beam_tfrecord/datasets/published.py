@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, BinaryIO, Protocol
 
-from beam_tfrecord.datasets.metadata import CONVERSION
+from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
 from beam_tfrecord.errors import DatasetError
+from beam_tfrecord.storage.uris import public_uri
 
 REJECTS_FILE = "rejects.jsonl"
 WARNINGS_FILE = "warnings.jsonl"
@@ -27,6 +29,15 @@ def read_conversion(folder: str, storage: FilesToRead) -> dict[str, Any]:
     if not storage.is_file(uri):
         raise DatasetError(f"{folder} holds no {CONVERSION}: it is no finished dataset of this tool")
     return read_object(uri, storage)
+
+
+def check_complete(folder: str, conversion: Mapping[str, Any], storage: FilesToRead) -> None:
+    """Raise DatasetError unless the publication of the dataset in a folder came to its end."""
+    if conversion.get("status", PUBLISHED) != PUBLISHED or not storage.is_file(f"{folder}/{DATASET_INFO}"):
+        raise DatasetError(
+            f"{public_uri(folder)} is not complete: it has a {CONVERSION} but no {DATASET_INFO}, which comes last; run "
+            "what made it again"
+        )
 
 
 def read_object(uri: str, storage: FilesToRead) -> dict[str, Any]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from beam_tfrecord.core.splits import SPLIT_FOLDERS
 from beam_tfrecord.datasets.facts import DatasetFacts, facts_from
 from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO, PublishedShard
-from beam_tfrecord.datasets.mixtures import mixtures, split_of_folder, without_split_folder
 from beam_tfrecord.datasets.published import read_conversion
-from beam_tfrecord.datasets.tfds_info import read_tfds_info
-from beam_tfrecord.datasets.tfds_labels import LabelNames, read_label_names
-from beam_tfrecord.errors import DatasetError
+from beam_tfrecord.datasets.tfds_info import LabelNames, read_label_names, read_tfds_info
+from beam_tfrecord.errors import ConfigError, DatasetError, nearest
 from beam_tfrecord.manifests.filenames import is_record_name
 from beam_tfrecord.storage import Storage, has_glob, name_of, parent
 from beam_tfrecord.tfrecord import detect_compression
@@ -76,6 +74,23 @@ class FoundFiles:
     def splits(self) -> list[str]:
         """Names of the splits that are known, in order."""
         return sorted({file.split for file in self.files} - {""})
+
+    def of_split(self, split: str | None) -> tuple[ShardFile, ...]:
+        """The files of one split, or all. Raises ConfigError for a split that is not there."""
+        if split is None:
+            return self.files
+        if split not in self.splits:
+            told = (
+                f"; there are {', '.join(self.splits)}" if self.splits else "; the names of the files tell of no splits"
+            )
+            raise ConfigError(f"--split {split}: there is no such split{nearest(split, self.splits) or told}")
+        return tuple(file for file in self.files if file.split == split)
+
+
+def stated_records(files: Iterable[ShardFile]) -> int | None:
+    """How many records some files of a dataset hold, as its conversion.json states; None where nothing does."""
+    stated = [file.stated.records if file.stated is not None else None for file in files]
+    return None if None in stated else sum(records or 0 for records in stated)
 
 
 def find_files(places: Sequence[str], storage: Storage) -> FoundFiles:
@@ -295,3 +310,64 @@ def _with_facts(files: Sequence[ShardFile], storage: Storage) -> FoundFiles:
     known = [stated[name_of(file.uri)] for file in files]
     named = [replace(own, uri=file.uri, name=file.name) for file, own in zip(files, known, strict=True)]
     return FoundFiles("", tuple(named), facts)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Which split a folder of records tells, and whether files of records are of one dataset, by their paths only.
+#
+# Sources: TFX writes ``Split-train/data_tfrecord-00000-of-00001.gz`` (tfx/types/artifact_utils.py); TensorFlow Datasets
+# writes ``name/1.0.0/name-train.tfrecord-00000-of-00008``.
+
+
+_TFX = "Split-"
+_TFDS = re.compile(r"(?P<dataset>.+)-(?P<split>[^-.]+)\..*", re.DOTALL)
+
+
+def split_of_folder(name: str) -> str:
+    """The split that the name of a folder tells (``Split-eval``, ``Train``), or ''."""
+    if name.startswith(_TFX):
+        return name.removeprefix(_TFX)
+    return name.lower() if name.lower() in SPLIT_FOLDERS else ""
+
+
+def mixtures(paths: Iterable[str], described: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """(path, cause) of files that cannot be of the same dataset as others, the first of each kind.
+
+    paths: below the folder that was given. described: folders, '' for that one, that hold metadata of a dataset.
+    """
+    counts: dict[tuple[str, str], dict[str, str]] = {}
+    folders: dict[tuple[str, str, str], dict[str, str]] = {}
+    datasets: dict[tuple[str, str], dict[str, str]] = {}
+    for path in sorted(paths):
+        folder, _, name = path.rpartition("/")
+        numbered = _NUMBERED.fullmatch(name)
+        if numbered is None:
+            continue
+        start, count, end = numbered["start"], numbered["count"], numbered["end"]
+        counts.setdefault((f"{folder}/{start}", end), {}).setdefault(count, path)
+        root, split = without_split_folder(folder)
+        folders.setdefault((start, end, split), {}).setdefault(root, path)
+        told = _TFDS.fullmatch(start + end)
+        if told is not None and told["split"] in SPLIT_FOLDERS:
+            datasets.setdefault((folder, told["split"]), {}).setdefault(told["dataset"], path)
+    how = "give the files of one, with a glob or by their folder"
+    for groups, what in (
+        (counts, "are of two sets of shards"),
+        (datasets, "are of two datasets, by their names"),
+        (folders, "are of two datasets or versions, by their folders"),
+    ):
+        for own in groups.values():
+            if len(own) > 1:
+                first, second = list(own.values())[:2]
+                yield second, f"this file and {first} {what}: {how}"
+                break
+    roots = sorted(set(described))
+    if len(roots) > 1:
+        yield roots[1], f"this folder and {roots[0] or 'the one that was given'} hold a dataset each: {how}"
+
+
+def without_split_folder(folder: str) -> tuple[str, str]:
+    """(folder above, split) of the path of a folder of one split, else (folder, '')."""
+    above, _, name = folder.rpartition("/")
+    split = split_of_folder(name)
+    return (above, split) if split else (folder, "")

@@ -36,7 +36,7 @@ from beam_tfrecord.insight.neighbours import (
     with_copies,
 )
 from beam_tfrecord.insight.rules import Odd, Outlines, is_common, odd_pictures, outliers, usual_in
-from beam_tfrecord.publishing.repeated_hashes import repeated_hashes
+from beam_tfrecord.publishing.leaks import repeated_hashes
 from beam_tfrecord.storage import Storage
 
 STAGE = "insight"

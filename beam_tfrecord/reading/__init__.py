@@ -5,8 +5,12 @@ from __future__ import annotations
 from beam_tfrecord.reading.loader import load
 from beam_tfrecord.reading.options import LoadOptions
 from beam_tfrecord.reading.reader import Reader, read
-from beam_tfrecord.reading.tensorflow_decoder import decode_with_tensorflow
-from beam_tfrecord.reading.tensorflow_import import has_tensorflow, surrounded_import, tensorflow_version
+from beam_tfrecord.reading.tensorflow_import import (
+    decode_with_tensorflow,
+    has_tensorflow,
+    surrounded_import,
+    tensorflow_version,
+)
 
 __all__ = [
     "LoadOptions",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from beam_tfrecord.conversion.writing.staging import read_lines
@@ -14,10 +14,9 @@ from beam_tfrecord.datasets.facts import facts_from
 from beam_tfrecord.datasets.metadata import CONVERSION, read_finding_lines
 from beam_tfrecord.datasets.metadata.shape import check_shape, read_statistics
 from beam_tfrecord.datasets.published import REJECTS_FILE, WARNINGS_FILE, read_conversion
-from beam_tfrecord.datasets.shard_files import find_files
+from beam_tfrecord.datasets.shard_files import ShardFile, find_files
 from beam_tfrecord.errors import DatasetError
-from beam_tfrecord.report.columns import ColumnSummary
-from beam_tfrecord.report.scan import MAX_RECORDS, Scan, ShardFile, scan_dataset
+from beam_tfrecord.report.scan import MAX_RECORDS, ColumnSummary, Scan, scan_dataset
 from beam_tfrecord.report.views import ContentReader
 from beam_tfrecord.storage import Storage, name_of
 
@@ -84,7 +83,7 @@ def _own_dataset(folder: str, conversion: Mapping[str, Any], storage: Storage) -
     conversion = {**counts, **conversion, "splits": in_usual_order(conversion["splits"])}
     places = _staged_places(folder, conversion)
     shards = [
-        ShardFile(shard.file, split, places.get(shard.file, f"{folder}/{shard.file}"))
+        ShardFile(places.get(shard.file, f"{folder}/{shard.file}"), shard.file, split)
         for split, own in facts.splits.items()
         for shard in own
     ]
@@ -114,7 +113,7 @@ def _own_dataset(folder: str, conversion: Mapping[str, Any], storage: Storage) -
         ),
         columns=scan.columns.by_key if scan else {},
         scan=_note_of(scan, conversion["written"]) if scan and (is_table or not is_counted) else None,
-        compressed=frozenset(shard.file for shard in shards if facts.compression != "none"),
+        compressed=frozenset(shard.name for shard in shards if facts.compression != "none"),
         places=places,
     )
 
@@ -143,14 +142,14 @@ def _foreign_dataset(folder: str, storage: Storage) -> Dataset:
     if mixed is not None:
         raise DatasetError(f"{folder}: mixed_datasets: {mixed.file}: {mixed.cause}")
     odd = [Finding(f"{folder}/{fault.file}", "", "report", fault.code, fault.cause) for fault in found.faults]
-    shards = [ShardFile(file.name, file.split or UNNAMED_SPLIT, file.uri) for file in found.files]
+    shards = [replace(file, split=file.split or UNNAMED_SPLIT) for file in found.files]
     scan = scan_dataset(shards, storage)
-    sizes = storage.sizes(f"{folder}/{shard.file}" for shard in shards)
+    sizes = storage.sizes(f"{folder}/{shard.name}" for shard in shards)
     is_complete = len(scan.complete) == len(shards)
     splits: dict[str, dict[str, Any]] = {}
     for shard in shards:
-        records = scan.records[shard.file] if shard.file in scan.complete else None
-        told = {"file": shard.file, "records": records, "bytes": sizes.get(f"{folder}/{shard.file}", 0)}
+        records = scan.records[shard.name] if shard.name in scan.complete else None
+        told = {"file": shard.name, "records": records, "bytes": sizes.get(f"{folder}/{shard.name}", 0)}
         splits.setdefault(shard.split, {"shards": []})["shards"].append(told)
     classes = {split: dict(sorted(counts.items())) for split, counts in sorted(scan.classes.items()) if counts}
     conversion = {

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from beam_tfrecord.options.config import option_fields
-from beam_tfrecord.report.columns import ColumnSummary
 from beam_tfrecord.report.findings import Cut, cut
+from beam_tfrecord.report.scan import ColumnSummary
 from beam_tfrecord.report.text import clean, number, percent
 
 _DEFAULTS = {field.name: field.default for _, field in option_fields()}

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from beam_tfrecord.conversion.writing.statistics import UNLABELLED, samples_of
 from beam_tfrecord.datasets.record_view import view_record
-from beam_tfrecord.errors import BeamTfrecordError
+from beam_tfrecord.errors import BeamTfrecordError, DatasetError
+from beam_tfrecord.reading.pictures import picture_of_pixels
 from beam_tfrecord.report.dataset import Dataset
 from beam_tfrecord.report.overlays import STYLE_COLOURS, Overlay, make_overlay
 from beam_tfrecord.report.text import clean, plural, shorten
@@ -344,7 +345,10 @@ def make_thumbnail(picture: PictureView, size: tuple[int, int] = SIZE) -> Thumbn
     from beam_tfrecord.images.safety import DECODE_ERRORS
 
     try:
-        image = _from_pixels(picture) if picture.shape is not None else Image.open(io.BytesIO(picture.data))
+        if picture.shape is not None:
+            image = picture_of_pixels(picture.data, *picture.shape, picture.dtype)
+        else:
+            image = Image.open(io.BytesIO(picture.data))
         width, height = image.size
         if width * height > _MAX_PIXELS:
             raise NoThumbnailError(f"{width}x{height} pixels are too many to draw")
@@ -355,23 +359,11 @@ def make_thumbnail(picture: PictureView, size: tuple[int, int] = SIZE) -> Thumbn
             image.thumbnail(size)
         buffer = io.BytesIO()
         image.save(buffer, "JPEG", quality=QUALITY, optimize=True)
+    except DatasetError as error:
+        raise NoThumbnailError(str(error)) from None
     except DECODE_ERRORS as error:
         raise NoThumbnailError(f"it does not decode: {error}") from error
     return Thumbnail("data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii"), width, height)
-
-
-def _from_pixels(picture: PictureView) -> Image.Image:
-    """Raw pixels, little-endian HWC. Raises ValueError when their number is wrong."""
-    import numpy as np
-    from PIL import Image
-
-    assert picture.shape is not None
-    height, width, channels = picture.shape
-    is_deep = picture.dtype == "uint16"
-    pixels = np.frombuffer(picture.data, "<u2" if is_deep else np.uint8).reshape(height, width, channels)
-    if is_deep:
-        pixels = (pixels >> 8).astype(np.uint8)
-    return Image.fromarray(pixels[:, :, 0] if channels == 1 else np.ascontiguousarray(pixels))
 
 
 def _displayable(image: Image.Image) -> Image.Image:

@@ -6,6 +6,7 @@ The first records of every shard are read, which are as good as any others in a 
 from __future__ import annotations
 
 import io
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,24 +14,84 @@ from typing import Any
 
 from beam_tfrecord.conversion.writing.statistics import ImageFacts, ShardStatistics, merge_statistics
 from beam_tfrecord.datasets.record_view import view_record
+from beam_tfrecord.datasets.shard_files import ShardFile
 from beam_tfrecord.errors import BeamTfrecordError
-from beam_tfrecord.report.columns import ColumnSummaries
-from beam_tfrecord.report.views import ContentReader, PictureView, guessed_reader
+from beam_tfrecord.report.views import ContentReader, Features, PictureView, guessed_reader
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import FRAME_SIZE, Record, detect_compression, read_records
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What the features of some records hold, for datasets without images.
+
+
+MAX_DISTINCT = 1000  # values of a column that are told apart
+SHOWN_VALUES = 5
+_MAX_TEXT = 200  # bytes of a text that tell it apart
+
+
+@dataclass
+class ColumnSummary:
+    """One feature. values: how often each occurs, None when there are too many. least, greatest, total: of numbers."""
+
+    dtype: str
+    records: int = 0
+    count: int = 0
+    values: Counter[Any] | None = field(default_factory=Counter)
+    least: float = math.inf
+    greatest: float = -math.inf
+    total: float = 0.0
+
+    def add(self, values: list[Any]) -> None:
+        """Take in the values of one record."""
+        self.records += 1
+        self.count += len(values)
+        for value in values:
+            if isinstance(value, bytes):
+                value = value[:_MAX_TEXT].decode("utf-8", "replace")
+            elif math.isfinite(value):
+                self.least = min(self.least, value)
+                self.greatest = max(self.greatest, value)
+                self.total += value
+            if self.values is not None:
+                self.values[value] += 1
+        if self.values is not None and len(self.values) > MAX_DISTINCT:
+            self.values = None
+
+    @property
+    def common(self) -> list[tuple[Any, int]]:
+        """The most frequent values, when any occurs more than once."""
+        if self.values is None:
+            return []
+        ordered = sorted(self.values.items(), key=lambda item: (-item[1], str(item[0])))
+        return ordered[:SHOWN_VALUES] if ordered and ordered[0][1] > 1 else []
+
+    @property
+    def distinct(self) -> int | None:
+        """How many different values there are; None when they are too many."""
+        return None if self.values is None else len(self.values)
+
+
+class ColumnSummaries:
+    """Summaries by key."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[str, ColumnSummary] = {}
+
+    def add(self, features: Features) -> None:
+        """Take in a record."""
+        for key, (dtype, values) in features.items():
+            if key not in self.by_key:
+                self.by_key[key] = ColumnSummary(dtype)
+            self.by_key[key].add(list(values))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The first records
+
 
 MAX_RECORDS = 20_000
 MAX_BYTES = 256 << 20
 _HEAD = 1 << 16  # bytes that tell the compression of a file
-
-
-@dataclass(frozen=True, slots=True)
-class ShardFile:
-    """A shard to look into. uri: where it lies."""
-
-    file: str
-    split: str
-    uri: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +141,15 @@ def scan_dataset(
     for shard in shards:
         try:
             if _is_compressed(shard.uri, storage):
-                scan.compressed.add(shard.file)
+                scan.compressed.add(shard.name)
             for record in _first_records(shard.uri, storage, share, bytes_share):
                 if record is None:
-                    scan.complete.add(shard.file)
+                    scan.complete.add(shard.name)
                     break
-                scan.records[shard.file] += 1
+                scan.records[shard.name] += 1
                 seen.append(_see(scan, shard, record))
         except (OSError, BeamTfrecordError, ValueError):
-            scan.damaged.add(shard.file)
+            scan.damaged.add(shard.name)
     scan.statistics = _statistics(seen)
     return scan
 
@@ -121,7 +182,7 @@ def _see(scan: Scan, shard: ShardFile, record: Record) -> _Seen:
     if not content.pictures:
         scan.columns.add(view.features)
     images = tuple(_facts(picture, scan.formats) for picture in content.pictures)
-    return _Seen(shard.file, images, labels, record.offset, len(record.data) + FRAME_SIZE)
+    return _Seen(shard.name, images, labels, record.offset, len(record.data) + FRAME_SIZE)
 
 
 def _facts(picture: PictureView, formats: Counter[str]) -> ImageFacts:

@@ -12,7 +12,7 @@ from beam_tfrecord.conversion.writing.progress import PROGRESS
 from beam_tfrecord.core.cores import available_cores
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.shard_files import PlaceFault
-from beam_tfrecord.datasets.tfds_labels import LabelNames
+from beam_tfrecord.datasets.tfds_info import LabelNames
 from beam_tfrecord.images.memory import keep_large_buffers
 from beam_tfrecord.storage import Storage, scheme_of
 from beam_tfrecord.storage.lease import LeaseKey

@@ -12,7 +12,7 @@ from beam_tfrecord.conversion.planning import block_reading, survey
 from beam_tfrecord.conversion.writing import shards
 from beam_tfrecord.images import jpeg_scans, safety
 from beam_tfrecord.options.config import ImagePolicy, OutputConfig, RunConfig, ShardConfig
-from beam_tfrecord.publishing import repeated_hashes
+from beam_tfrecord.publishing import leaks
 from beam_tfrecord.reading import loader
 from beam_tfrecord.storage import fetch, gcs_login, retry, streams, web
 from beam_tfrecord.tools.packing import measuring
@@ -56,7 +56,7 @@ SAID = [
     ),
     ("docs/scale.md", "Up to {} million rows in a split the survey keeps", [survey.SKETCH_LIMIT // 10**6]),
     ("docs/scale.md", "| {} million rows of all classes together", [survey.STRATA_LIMIT // 10**6]),
-    ("docs/scale.md", "more than {} million hashes go to temporary files", [repeated_hashes.IN_MEMORY // 10**6]),
+    ("docs/scale.md", "more than {} million hashes go to temporary files", [leaks.IN_MEMORY // 10**6]),
     ("docs/scale.md", "in a block of {:,}, before the plan", [block_reading.BLOCK_ITEMS]),
     ("docs/scale.md", "up to {} MiB of images read ahead", [RunConfig().read_ahead // MIB]),
     ("docs/scale.md", "it reads {} images at a time", [shards.REMOTE_THREADS]),

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beam_tfrecord.core.elements import WrittenShard
-from beam_tfrecord.publishing.leaks import find_copies
-from beam_tfrecord.publishing.repeated_hashes import repeated_hashes
+from beam_tfrecord.publishing.leaks import find_copies, repeated_hashes
 from beam_tfrecord.storage import Storage
 
 hashes = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**56 - 1, 2**56, 2**63, 2**64 - 1])

@@ -22,11 +22,11 @@ from beam_tfrecord.datasets.record_view import view_record
 from beam_tfrecord.report import text
 from beam_tfrecord.report.charts import Part, column_chart, histogram, nice_top, stacked_bar
 from beam_tfrecord.report.classes import class_balance
-from beam_tfrecord.report.columns import ColumnSummaries
 from beam_tfrecord.report.dataset import fair_shares, in_usual_order
 from beam_tfrecord.report.details import column_rows, option_rows
 from beam_tfrecord.report.overlays import STYLE_COLOURS
 from beam_tfrecord.report.pictures import SHOWN_HEIGHT, SHOWN_WIDTH, SIZE, NoThumbnailError, draw_record, make_thumbnail
+from beam_tfrecord.report.scan import ColumnSummaries
 from beam_tfrecord.report.views import ContentReader, PictureView, guessed_reader
 from beam_tfrecord.tfrecord.example import encode_example, encode_sequence_example
 from tests.samples import draw_shape, jpeg, noise, painted_boxes, png, turned_jpeg

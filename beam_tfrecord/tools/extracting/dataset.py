@@ -15,7 +15,7 @@ from beam_tfrecord.core.account import faults as law_faults
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.metadata import CONVERSION, labels_file
 from beam_tfrecord.datasets.shard_files import FoundFiles, PlaceFault
-from beam_tfrecord.errors import ConfigError, DatasetError, nearest
+from beam_tfrecord.errors import ConfigError, DatasetError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.storage.lease import LEASE_NAME, LeaseKey
 from beam_tfrecord.tools.extracting.command import (
@@ -84,15 +84,9 @@ def shards_to_extract(found: FoundFiles, split: str | None = None) -> list[Shard
 
     split: only this one; raises ConfigError when it is not there.
     """
-    if split is not None and split not in found.splits:
-        raise ConfigError(
-            f"--split {split}: there is no such split{nearest(split, found.splits)}; there are "
-            f"{', '.join(found.splits) or 'none'}"
-        )
     by_split: dict[str, list[Any]] = {}
-    for file in found.files:
-        if split is None or file.split == split:
-            by_split.setdefault(file.split, []).append(file)
+    for file in found.of_split(split):
+        by_split.setdefault(file.split, []).append(file)
     ordered = [(file, index, len(files)) for _, files in sorted(by_split.items()) for index, file in enumerate(files)]
     return [ShardToExtract(file, number, index, count) for number, (file, index, count) in enumerate(ordered)]
 

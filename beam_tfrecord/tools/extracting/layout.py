@@ -10,7 +10,7 @@ from beam_tfrecord.annotations.object_features import ALWAYS
 from beam_tfrecord.annotations.objects import ATTRIBUTES
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.record_keys import guess_keys
-from beam_tfrecord.datasets.tfds_labels import LabelNames
+from beam_tfrecord.datasets.tfds_info import LabelNames
 from beam_tfrecord.options.values import Column, parse_columns
 
 # What conversion makes anew from the image, or from the other values.

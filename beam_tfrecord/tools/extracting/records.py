@@ -11,7 +11,7 @@ from beam_tfrecord.annotations.keys import column_name
 from beam_tfrecord.annotations.label import NO_LABEL
 from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder
 from beam_tfrecord.datasets.record_view import SEQUENCE_EXAMPLE, RecordView, frames
-from beam_tfrecord.datasets.tfds_labels import LabelNames
+from beam_tfrecord.datasets.tfds_info import LabelNames
 from beam_tfrecord.tools.extracting.layout import DERIVED_FACTS, MADE_ANEW, Layout, guessed_layout
 from beam_tfrecord.tools.extracting.objects import objects_of, segments_of
 from beam_tfrecord.tools.extracting.paths import ImagePaths, mask_path
@@ -26,7 +26,7 @@ from beam_tfrecord.tools.extracting.values import (
     values_of,
 )
 from beam_tfrecord.tools.verifying.agreement import NOTHING_TOLD, LabelId, Told, names_of_ids, told_by
-from beam_tfrecord.tools.verifying.features import check_steps
+from beam_tfrecord.tools.verifying.records import check_steps
 
 FEATURES, RECORDS = "features", "records"  # kinds of things in an account
 WITHOUT_VALUE = "without a value"

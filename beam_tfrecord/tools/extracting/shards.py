@@ -14,7 +14,7 @@ from beam_tfrecord.core.account import NO_ACCOUNT, Account, AccountBuilder
 from beam_tfrecord.datasets.metadata.text import json_line
 from beam_tfrecord.datasets.record_view import RecordView, view_record
 from beam_tfrecord.datasets.shard_files import ShardFile
-from beam_tfrecord.datasets.tfds_labels import LabelNames
+from beam_tfrecord.datasets.tfds_info import LabelNames
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import Record, RecordFault, batches, scan_records
 from beam_tfrecord.tfrecord.example import NO_KIND

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 from beam_tfrecord.datasets.facts import DatasetFacts
-from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO, PublishedShard
-from beam_tfrecord.datasets.published import PUBLISHED
+from beam_tfrecord.datasets.metadata import PublishedShard
+from beam_tfrecord.datasets.published import check_complete
 from beam_tfrecord.errors import ConfigError, DatasetError
 from beam_tfrecord.storage import Storage, name_of, parent, public_uri, scheme_of
 from beam_tfrecord.storage.lease import Lease, check_free, hold
@@ -79,11 +79,7 @@ def check_files(folder: str, facts: DatasetFacts, storage: Storage) -> list[tupl
 
     Raises DatasetError when the dataset is not complete, or a shard has not the size that is stated.
     """
-    if facts.conversion.get("status", PUBLISHED) != PUBLISHED or not storage.is_file(f"{folder}/{DATASET_INFO}"):
-        raise DatasetError(
-            f"{public_uri(folder)} is not complete: it has a {CONVERSION} but no {DATASET_INFO}, which comes last; run "
-            "what made it again"
-        )
+    check_complete(folder, facts.conversion, storage)
     contents = dataset_contents(facts)
     present = {name_of(name) for name in storage.list_folder(folder) if not name.endswith("/")}
     missing = [content.name for content in contents if content.is_needed and content.name not in present]

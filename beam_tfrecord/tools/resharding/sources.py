@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from beam_tfrecord.annotations.base import FeatureSpec
 from beam_tfrecord.core.account import FILES, JUNK, NO_ACCOUNT, Account, AccountBuilder
 from beam_tfrecord.datasets.facts import DatasetFacts
-from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
+from beam_tfrecord.datasets.metadata import CONVERSION
 from beam_tfrecord.datasets.metadata.shape import check_shape, read_statistics
-from beam_tfrecord.datasets.published import PUBLISHED, REJECTS_FILE, REPORT, WARNINGS_FILE
+from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE, check_complete
 from beam_tfrecord.datasets.shard_files import FoundFiles, find_files
 from beam_tfrecord.errors import ConfigError, DatasetError, nearest
 from beam_tfrecord.manifests import missing
@@ -25,7 +25,7 @@ from beam_tfrecord.storage import Storage, has_glob, parent, public_uri, scheme_
 from beam_tfrecord.storage.lease import LEASE_NAME
 from beam_tfrecord.tfrecord import INDEX_SUFFIX, parse_shard_name
 from beam_tfrecord.tools.resharding.ranges import SourceFile
-from beam_tfrecord.tools.verifying.folder import own_names, shard_names
+from beam_tfrecord.tools.verifying.dataset import own_names, shard_names
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _open_source(
         raise DatasetError(f"{public_uri(place)}: {fault.file}: {fault.cause}")
     facts = found.facts if found.folder else None
     if facts is not None:
-        _check_complete(place, facts, storage)
+        _check_dataset(place, facts, storage)
     nameless = [file for file in found.files if not file.split]
     if nameless and split is None:
         raise ConfigError(
@@ -170,14 +170,9 @@ def _check_name(split: str, place: str) -> None:
         raise ConfigError(f"{public_uri(place)}: {error}; give it one with --rename_splits") from None
 
 
-def _check_complete(folder: str, facts: DatasetFacts, storage: Storage) -> None:
-    """Raise DatasetError unless the publication of a dataset came to its end."""
-    status = facts.conversion.get("status", PUBLISHED)
-    if status != PUBLISHED or not storage.is_file(f"{folder}/{DATASET_INFO}"):
-        raise DatasetError(
-            f"{public_uri(folder)} is not complete: it has a {CONVERSION} but no {DATASET_INFO}, which comes last; run "
-            "what made it again"
-        )
+def _check_dataset(folder: str, facts: DatasetFacts, storage: Storage) -> None:
+    """Raise DatasetError unless a dataset is complete, with as many lines of findings as it states."""
+    check_complete(folder, facts.conversion, storage)
     check_shape(facts.conversion, f"{public_uri(folder)}/{CONVERSION}")
     for name, counts in (
         (REJECTS_FILE, facts.conversion["rejected"]["by_code"]),

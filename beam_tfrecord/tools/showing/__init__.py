@@ -1,1 +1,1 @@
-"""Records made visible: in words (:mod:`.describe`), as JSON values (:mod:`.values`), as pictures (:mod:`.sheet`)."""
+"""Records made visible: in words and as JSON values (:mod:`.describe`), as pictures (:mod:`.sheet`)."""

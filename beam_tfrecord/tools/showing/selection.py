@@ -12,7 +12,7 @@ from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.indexing import indexed_places
 from beam_tfrecord.datasets.record_keys import guess_keys
 from beam_tfrecord.datasets.record_view import RecordView, view_record
-from beam_tfrecord.datasets.shard_files import FoundFiles, ShardFile
+from beam_tfrecord.datasets.shard_files import ShardFile
 from beam_tfrecord.errors import ConfigError, nearest
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import INDEX_SUFFIX, Record, RecordFault, read_record, scan_records
@@ -69,18 +69,6 @@ def parse_condition(text: str) -> Condition:
     if not equals or not name.strip():
         raise ConfigError(f"--where {text}: must be of the form key=value, as in --where label=cat")
     return Condition(name.strip(), value)
-
-
-def files_of_split(found: FoundFiles, split: str | None) -> tuple[ShardFile, ...]:
-    """The files of one split, or all. Raises ConfigError for a split that is not there."""
-    if split is None:
-        return found.files
-    if split not in found.splits:
-        told = (
-            f"; there are {', '.join(found.splits)}" if found.splits else "; the names of the files tell of no splits"
-        )
-        raise ConfigError(f"--split {split}: there is no such split{nearest(split, found.splits) or told}")
-    return tuple(file for file in found.files if file.split == split)
 
 
 def select_records(

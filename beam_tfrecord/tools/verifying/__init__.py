@@ -1,7 +1,7 @@
 """Checks of a dataset on disk: every byte of every record, and everything that its metadata states.
 
-:mod:`.shards` goes through one file, :mod:`.records` looks at one record (:mod:`.features`, :mod:`.pictures`,
-:mod:`.objects` and :mod:`.labels` at parts of it), :mod:`.dataset` at what only all files together tell.
+:mod:`.shards` goes through one file, :mod:`.records` looks at one record (:mod:`.pictures`, :mod:`.objects` and
+:mod:`.agreement` at parts of it), :mod:`.dataset` at what only all files together tell.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all files together tell, and the verdict."""
+"""What all files together tell (their ids, what lies in the folder, the metadata), and the verdict."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from beam_tfrecord.conversion.writing.staging import staging_folder
+import numpy as np
+from numpy.typing import NDArray
+
+from beam_tfrecord.conversion.writing.staging import PUBLISHING, STAGING_NAME, staging_folder
 from beam_tfrecord.datasets.facts import DatasetFacts
 from beam_tfrecord.datasets.metadata import CONVERSION, DATASET_INFO
-from beam_tfrecord.datasets.shard_files import FoundFiles
+from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
+from beam_tfrecord.datasets.record_view import view_record
+from beam_tfrecord.datasets.shard_files import FoundFiles, ShardFile
 from beam_tfrecord.datasets.tfds_info import TfdsInfo, read_tfds_info
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage
+from beam_tfrecord.tfrecord import INDEX_SUFFIX, Record, array_record_name, parse_shard_name, scan_records
 from beam_tfrecord.tools.verifying import metadata
 from beam_tfrecord.tools.verifying.agreement import joint
 from beam_tfrecord.tools.verifying.faults import Fault, FaultCounts
-from beam_tfrecord.tools.verifying.folder import check_files, check_staging, strangers
-from beam_tfrecord.tools.verifying.identities import shared_ids
-from beam_tfrecord.tools.verifying.records import NOT_A_MESSAGE
+from beam_tfrecord.tools.verifying.records import NOT_A_MESSAGE, guess_or, source_id
 from beam_tfrecord.tools.verifying.shards import ShardReport
 from beam_tfrecord.tools.verifying.twins import COMPARED, SKIPPED
 
@@ -228,3 +232,183 @@ def _checked(reports: Sequence[ShardReport], found: FoundFiles) -> Iterator[str]
     if found.facts is not None and found.folder:
         yield "metadata"
         yield "files in the folder"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Records that share an id: found by the hashes that the shards' reports bring along, then looked at again.
+
+
+Hashes = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class SharedId:
+    """A record whose id an earlier one has as well. The earlier one: first_file, first_record."""
+
+    file: str
+    split: str
+    record: int
+    offset: int
+    id: str
+    first_file: str
+    first_split: str
+    first_record: int
+
+    @property
+    def crosses_splits(self) -> bool:
+        return self.split != self.first_split
+
+    def fault(self) -> Fault:
+        """The fault that it is where ids must be distinct."""
+        where = f"record {self.first_record}" + (f" of {self.first_file}" if self.first_file != self.file else "")
+        leak = f": it is in the splits {self.first_split} and {self.split}" if self.crosses_splits else ""
+        return Fault(
+            self.file, self.record, self.offset, "duplicate_id", f"its id {self.id!r} is also that of {where}{leak}"
+        )
+
+
+def repeated_hashes(reports: Sequence[ShardReport]) -> Hashes:
+    """The hashes of ids that occur more than once, sorted. Memory: some 24 bytes for each record."""
+    everything = np.concatenate([_hashes(report) for report in reports] or [np.zeros(0, np.uint64)])
+    everything.sort()
+    repeats = everything[1:][everything[1:] == everything[:-1]]
+    return np.unique(repeats[repeats != 0])
+
+
+def shared_ids(
+    reports: Sequence[ShardReport], files: Sequence[ShardFile], keys: Mapping[str, str] | None, storage: Storage
+) -> Iterator[SharedId]:
+    """Every record whose id an earlier record has, in the order of the files.
+
+    keys: logical name -> key; None for records from elsewhere. Files in which a repeated hash occurs are read once
+    more, so that an id is named only when it is the same in full.
+    """
+    repeated = repeated_hashes(reports)
+    if not repeated.size:
+        return
+    first: dict[str, tuple[str, str, int]] = {}
+    for report, file in zip(reports, files, strict=True):
+        wanted = _numbers(report, repeated)
+        if not wanted:
+            continue
+        for record, text in _ids(file, report, wanted, keys, storage):
+            place = (report.name, report.split, record.index)
+            other = first.setdefault(text, place)
+            if other != place:
+                yield SharedId(report.name, report.split, record.index, record.offset, text, *other)
+
+
+def _hashes(report: ShardReport) -> Hashes:
+    return np.frombuffer(report.ids, "<u8").astype(np.uint64, copy=False)
+
+
+def _numbers(report: ShardReport, repeated: Hashes) -> set[int]:
+    """Numbers of the records whose hash is a repeated one."""
+    hashes = _hashes(report)
+    places = np.flatnonzero(np.isin(hashes, repeated))
+    if not places.size:
+        return set()
+    if not report.gaps:
+        return set(places.tolist())
+    gaps = set(report.gaps)
+    numbers = np.array([number for number in range(len(hashes) + len(gaps)) if number not in gaps])
+    return {int(number) for number in numbers[places]}
+
+
+def _ids(
+    file: ShardFile, report: ShardReport, wanted: set[int], keys: Mapping[str, str] | None, storage: Storage
+) -> Iterator[tuple[Record, str]]:
+    with storage.open(file.uri) as stream:
+        for item in scan_records(stream, file.name, report.compression):
+            if isinstance(item, Record) and item.index in wanted:
+                try:
+                    view = view_record(item.data)
+                except ValueError:
+                    continue
+                text = source_id(view, guess_or(keys, view))
+                if text is not None:
+                    yield item, text
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Which files lie in the folder of a dataset: those that are missing, left over, or no part of it.
+
+
+_SHOWN_STRANGERS = 5
+
+
+def shard_names(facts: DatasetFacts) -> list[str]:
+    """File names of all shards, in order."""
+    return [shard.file for split in sorted(facts.splits) for shard in facts.splits[split]]
+
+
+def own_names(facts: DatasetFacts) -> set[str]:
+    """Names of all files that belong to a dataset."""
+    shards = shard_names(facts)
+    return {
+        *shards,
+        *(name + INDEX_SUFFIX for name in shards),
+        *(array_record_name(name) for name in shards if parse_shard_name(name) is not None),
+        *stated_metadata(facts),
+        CONVERSION,
+        DATASET_INFO,
+        REJECTS_FILE,
+        WARNINGS_FILE,
+        REPORT,
+    }
+
+
+def stated_metadata(facts: DatasetFacts) -> list[str]:
+    """Names of the metadata files that a dataset was made with; none where a damaged conversion.json tells of none."""
+    files = facts.conversion.get("files")
+    return [str(name) for name in files] if isinstance(files, list) else []
+
+
+def stated_twins(facts: DatasetFacts) -> set[str]:
+    """Names of the ArrayRecord files that a dataset was made with."""
+    options = facts.conversion.get("options")
+    if not isinstance(options, Mapping) or options.get("array_record") is not True:
+        return set()
+    return {array_record_name(name) for name in shard_names(facts) if parse_shard_name(name) is not None}
+
+
+def check_files(names: Iterable[str], facts: DatasetFacts) -> Iterator[Fault]:
+    """Files that are missing or left over. names: of everything in the folder; those of folders end in ``/``.
+
+    Missing shards are not told here: whoever opens them does.
+    """
+    present = set(names)
+    stated = {*stated_metadata(facts), DATASET_INFO, *stated_twins(facts)}
+    for name in sorted(stated - present):
+        last = ", which comes last: the publication did not end" if name == DATASET_INFO else ""
+        yield Fault(name, None, None, "missing_file", f"the file is not there{last}")
+    own = own_names(facts)
+    for name in sorted(present - own):
+        if parse_shard_name(name.removesuffix(INDEX_SUFFIX)) is not None:
+            cause = f"the file looks like a shard, but {CONVERSION} does not name it: readers that match names take it"
+            yield Fault(name, None, None, "leftover_file", cause)
+
+
+def check_staging(names: Iterable[str], staged: Sequence[str]) -> tuple[list[Fault], list[str]]:
+    """(faults, notes) about what an interrupted conversion left. staged: names in the staging place."""
+    if f"{STAGING_NAME}/" not in set(names):
+        return [], []
+    if PUBLISHING in staged:
+        cause = "a publication was interrupted: run the command that made the dataset once more, and it ends that"
+        return [Fault(f"{STAGING_NAME}/{PUBLISHING}", None, None, "unfinished", cause)], []
+    return [], [f"an unfinished conversion lies in {STAGING_NAME}; a reader does not see it"]
+
+
+def strangers(names: Iterable[str], facts: DatasetFacts) -> list[str]:
+    """A note about files that are no part of the dataset; hidden ones are passed over."""
+    own = own_names(facts)
+    found = sorted(
+        name
+        for name in names
+        if name not in own and not name.startswith(".") and parse_shard_name(name.removesuffix(INDEX_SUFFIX)) is None
+    )
+    if not found:
+        return []
+    more = f" and {len(found) - _SHOWN_STRANGERS:,} more" if len(found) > _SHOWN_STRANGERS else ""
+    verb = "is" if len(found) == 1 else "are"
+    return [f"{', '.join(found[:_SHOWN_STRANGERS])}{more} {verb} no part of the dataset"]

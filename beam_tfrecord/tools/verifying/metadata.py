@@ -13,8 +13,7 @@ from beam_tfrecord.datasets.metadata.labels import label_line
 from beam_tfrecord.datasets.metadata.shape import read_statistics, shape_troubles
 from beam_tfrecord.datasets.metadata.text import utf8
 from beam_tfrecord.datasets.published import PUBLISHED, REJECTS_FILE, WARNINGS_FILE
-from beam_tfrecord.datasets.tfds_info import TfdsInfo, read_json, read_tfds_info
-from beam_tfrecord.datasets.tfds_labels import FEATURES, class_labels, tfds_stem
+from beam_tfrecord.datasets.tfds_info import FEATURES, TfdsInfo, class_labels, read_json, read_tfds_info, tfds_stem
 from beam_tfrecord.errors import DatasetError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord import array_record_name, parse_shard_name

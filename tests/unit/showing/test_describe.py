@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from beam_tfrecord.tfrecord.example import encode_sequence_example
-from beam_tfrecord.tools.showing.describe import describe_record, record_values
-from beam_tfrecord.tools.showing.values import image_facts, json_value, short_value, shortest_float
+from beam_tfrecord.tools.showing.describe import (
+    describe_record,
+    image_facts,
+    json_value,
+    record_values,
+    short_value,
+    shortest_float,
+)
 from tests.handmade import floats, small_dataset, texts, whole
 from tests.samples import jpeg, noise, png
 from tests.showing_tools import found_at, picked_from, picked_record

@@ -11,7 +11,7 @@ from beam_tfrecord.datasets.indexing import write_index_file
 from beam_tfrecord.errors import ConfigError
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.tfrecord.example import encode_example, encode_sequence_example
-from beam_tfrecord.tools.showing.selection import PickedRecord, files_of_split
+from beam_tfrecord.tools.showing.selection import PickedRecord
 from tests.handmade import Handmade, floats, small_dataset, texts, whole, write_shard
 from tests.showing_tools import found_at, picked_from
 
@@ -84,11 +84,11 @@ def test_an_index_of_another_file_is_told_and_not_used(tmp_path: Path, content: 
 
 def test_a_split_is_its_files(dataset: Handmade) -> None:
     found = found_at(dataset.folder)
-    assert [file.name for file in files_of_split(found, "test")] == dataset.shards[:1]
+    assert [file.name for file in found.of_split("test")] == dataset.shards[:1]
     with pytest.raises(ConfigError, match="did you mean 'train'"):
-        files_of_split(found, "trian")
+        found.of_split("trian")
     with pytest.raises(ConfigError, match="there are test, train"):
-        files_of_split(found, "x")
+        found.of_split("x")
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,14 @@ import pytest
 from PIL import Image, ImageDraw
 
 from beam_tfrecord.tfrecord.example import encode_sequence_example
-from beam_tfrecord.tools.showing.drawing import draw_annotations, fitted, numbered_colour, text_colour, text_width
-from beam_tfrecord.tools.showing.fonts import set_text
+from beam_tfrecord.tools.showing.drawing import (
+    draw_annotations,
+    fitted,
+    numbered_colour,
+    set_text,
+    text_colour,
+    text_width,
+)
 from beam_tfrecord.tools.showing.pictures import DrawnObject, DrawnPicture, drawn_pictures
 from beam_tfrecord.tools.showing.sheet import draw_sheet, plan_layout, png_bytes
 from tests.handmade import floats, small_dataset, texts, whole
@@ -285,7 +291,7 @@ def test_text_is_cut_to_the_width_that_there_is(text: str) -> None:
 
 
 def test_letters_without_a_shape_are_replaced_by_ones_that_have_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beam_tfrecord.tools.showing.fonts._CANDIDATES", ())
+    monkeypatch.setattr("beam_tfrecord.tools.showing.drawing._CANDIDATES", ())
     set_text.cache_clear()
     assert set_text("naïve Žižek 漢", 14)[0] == "naive Zizek ?"
     assert set_text("plain", 14)[0] == "plain"
