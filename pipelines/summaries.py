@@ -145,8 +145,8 @@ def summary_lines(summary: Summary, config: ConvertConfig) -> list[str]:
     if summary.status == PUBLISHED:
         splits = ", ".join(f"{name} {records:,}" for name, records in summary.splits.items())
         lines.append(f"published {summary.output}: {splits}")
-        if summary.report:
-            lines.append(f"report    {summary.report}")
+        told = f"none could be made: beam-tfrecord report {summary.output} tells why"
+        lines.append(f"report    {summary.report or told}")
     elif summary.status == WITHHELD:
         limit = config.output.max_rejects
         allowed = f"{limit:.0%}" if isinstance(limit, float) else f"{limit:,}"

@@ -179,7 +179,8 @@ def is_published(shards: Sequence[NamedShard], output: str, storage: Storage) ->
 
 
 def write_report(output: str, storage: Storage) -> None:
-    """Write report.html. A place that cannot be read back is no reason to lose the dataset: there is no page then."""
+    """Write report.html. A place that cannot be read back is no reason to lose the dataset: there is no page then, and
+    the command says so."""
     with contextlib.suppress(OSError, BeamTfrecordError):
         storage.write_bytes(f"{output}/{REPORT}", build_report(output, storage))
 
