@@ -29,6 +29,7 @@ from beam_tfrecord.tools.extracting.shards import (
     first_look,
     together,
 )
+from beam_tfrecord.transforms.spreading import SpreadList
 
 NAMESPACE = "beam_tfrecord"
 REMOTE_THREADS = 32  # each waits for an answer of the store most of the time
@@ -100,20 +101,18 @@ class ExtractDataset(beam.PTransform):
         shards, layout, facts, output, storage = self._shards, self._layout, self._facts, self._output, self._storage
         label_names, place_faults = self._label_names, self._place_faults
         lease = self._lease
-        spread = root | "Shards" >> beam.Create(shards, reshuffle=False) | "SpreadShards" >> beam.Reshuffle()
-        seen = (
-            spread
-            | "FirstLook"
-            >> beam.Map(lambda shard: first_look(shard, layout, label_names, storage)).with_output_types(FirstLook)
-            | "GatherLooks" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
-            | "Together" >> beam.Map(together).with_output_types(SeenFirst)
-        )
-        return (
-            spread
-            | "ExtractShard"
-            >> beam.ParDo(
-                _ExtractShard(layout, label_names, output, storage), beam.pvalue.AsSingleton(seen)
-            ).with_output_types(ShardExtract)
-            | "GatherShards" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
-            | "Finish" >> beam.Map(lambda reports: finish(reports, shards, facts, output, storage, place_faults, lease))
+        spread = root | "SpreadShards" >> SpreadList(shards, ShardToExtract)
+        start = root | "Start" >> beam.Impulse()
+        looks = spread | "FirstLook" >> beam.Map(
+            lambda shard: first_look(shard, layout, label_names, storage)
+        ).with_output_types(FirstLook)
+        seen = start | "Together" >> beam.Map(
+            lambda _, looks: together(looks), beam.pvalue.AsList(looks)
+        ).with_output_types(SeenFirst)
+        reports = spread | "ExtractShard" >> beam.ParDo(
+            _ExtractShard(layout, label_names, output, storage), beam.pvalue.AsSingleton(seen)
+        ).with_output_types(ShardExtract)
+        return start | "Finish" >> beam.Map(
+            lambda _, reports: finish(reports, shards, facts, output, storage, place_faults, lease),
+            beam.pvalue.AsList(reports),
         )

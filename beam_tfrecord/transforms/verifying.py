@@ -20,6 +20,7 @@ from beam_tfrecord.tools.verifying import ShardChecker, ShardReport, Verdict, ju
 from beam_tfrecord.tools.verifying.decoders import AUTO, choose_decoder, make_decoder, stated_max_pixels
 from beam_tfrecord.tools.verifying.records import RecordRules
 from beam_tfrecord.transforms.counters import RetryCounts, count
+from beam_tfrecord.transforms.spreading import SpreadList
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class _Judge(beam.DoFn):
         self._options = options
         self._storage = storage
 
-    def process(self, reports: list[ShardReport]) -> Iterable[Verdict]:
+    def process(self, start: bytes, reports: list[ShardReport]) -> Iterable[Verdict]:
         verdict = judge_dataset(reports, self._found, self._options.limit, self._storage)
         if self._options.results:
             self._storage.write_bytes(self._options.results, json.dumps(verdict.to_json()).encode())
@@ -110,14 +111,17 @@ class VerifyDataset(beam.PTransform):
         # What a record is compared with; the rest of conversion.json may be large, and is needed once only.
         facts = replace(found.facts, conversion={}, splits={}) if found.facts is not None else None
         max_pixels = stated_max_pixels(found.facts.conversion if found.facts is not None else {})
-        return (
+        reports = (
             root
-            | "Shards" >> beam.Create(list(found.files), reshuffle=False)
-            | "SpreadShards" >> beam.Reshuffle()
+            | "SpreadShards" >> SpreadList(found.files, ShardFile)
             | "VerifyShard"
             >> beam.ParDo(_VerifyShard(facts, found.label_names, max_pixels, options, storage)).with_output_types(
                 ShardReport
             )
-            | "GatherReports" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
-            | "Judge" >> beam.ParDo(_Judge(found, options, storage)).with_output_types(Verdict)
+        )
+        return (
+            root
+            | "Start" >> beam.Impulse()
+            | "Judge"
+            >> beam.ParDo(_Judge(found, options, storage), beam.pvalue.AsList(reports)).with_output_types(Verdict)
         )
