@@ -36,7 +36,7 @@ from beam_tfrecord.manifests.text.row_fields import rejected
 from beam_tfrecord.manifests.text.uri_text import has_glob, name_of, with_slash, without_slash
 from beam_tfrecord.options.config import ManifestConfig
 
-_DOCUMENT_SUFFIXES = (".json", ".xml", "_bbx_gt.txt", ".manifest")
+_DOCUMENT_SUFFIXES = (".json", ".xml", "_bbx_gt.txt", "_annotations.txt", ".manifest")
 _MANIFEST_SUFFIXES = (*TABLE_SUFFIXES, *_DOCUMENT_SUFFIXES)
 _MOST_MANIFESTS = 20  # of a folder, that are looked into
 _MOST_IN_FOLDER = 10  # of the files of one ending that may hold the labels of an image; others lie in other folders

@@ -245,6 +245,7 @@ def join_sources(folder: str, parts: Sequence[tuple[str, Source]], split: str | 
     labels, ids = None, None
     if all(source.labels is not None for source in sources):
         labels, ids = stated_labels(sources)
+    read = list(dict.fromkeys(uri for source in sources for uri in Reads.of(source.details, source.uri).manifests))
     own = [replace(source, split=name or None) for name, source in parts]
     named = [f"{name}{': ' * bool(name)}{source.uri.removeprefix(with_slash(folder))}" for name, source in parts]
     told = "; ".join(named[:_SHOWN]) + (f"; and {len(named) - _SHOWN:,} more" if len(named) > _SHOWN else "")
@@ -258,7 +259,7 @@ def join_sources(folder: str, parts: Sequence[tuple[str, Source]], split: str | 
         folder,
         labels,
         ids,
-        {"parts": [to_plain(source) for source in own], **Reads([source.uri for source in sources]).to_details()},
+        {"parts": [to_plain(source) for source in own], **Reads(read).to_details()},
         account=merge_accounts(source.account for source in sources),
         decisions=(*decisions, *dict.fromkeys(decided for source in sources for decided in source.decisions)),
         surprises=tuple(dict.fromkeys(surprise for source in sources for surprise in source.surprises)),

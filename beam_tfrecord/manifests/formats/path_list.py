@@ -3,25 +3,29 @@
 Whether the lines have labels is found from the first ones. A label is what stands behind the last blanks of a line: a
 whole number, or, where the paths in front of it end as those of images do, any text. Paths may have blanks in them.
 
-Two forms of other tools are read as well: ``path x1,y1,x2,y2,class x1,y1 ...`` (github.com/qqwweee/keras-yolo3), and
-the ``.lst`` files of MXNet, ``index <tab> label <tab> path``, also with the objects of an image between them
+Two forms of other tools are read as well: ``path x1,y1,x2,y2,class x1,y1 ...`` (github.com/qqwweee/keras-yolo3), whose
+classes are places in a ``_classes.txt`` beside it, as Roboflow exports them, where that is there; and the ``.lst``
+files of MXNet, ``index <tab> label <tab> path``, also with the objects of an image between them
 (mxnet.apache.org/versions/1.9.1/api/python/docs/api/mxnet/image).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from beam_tfrecord.annotations.cells import text_of
+from beam_tfrecord.core.account import Decision
 from beam_tfrecord.core.elements import RejectedRow, Row
 from beam_tfrecord.errors import AmbiguousManifestError, ConfigError, RowError
 from beam_tfrecord.manifests.base import Files, Item, ManifestFormat, Piece, Source
 from beam_tfrecord.manifests.box_cells import FOUR
 from beam_tfrecord.manifests.box_reading import BoxReading
 from beam_tfrecord.manifests.filenames import IMAGE_SUFFIXES, is_image_name
+from beam_tfrecord.manifests.formats.yolo_data import read_names_file
+from beam_tfrecord.manifests.leftovers import Reads
 from beam_tfrecord.manifests.siblings import label_path
 from beam_tfrecord.manifests.text.box_columns import FORMS, XYXY, BoxColumns
 from beam_tfrecord.manifests.text.cuts import BLOCK_BYTES, PIECE_BYTES, text_pieces
@@ -34,6 +38,7 @@ from beam_tfrecord.options.config import ManifestConfig
 _SAMPLE_LINES = 1_000
 _LOOKED_FOR = 5  # images of a list without labels whose label files are looked for
 BOXES, MXNET, MXNET_BOXES = "boxes", "mxnet", "mxnet_boxes"
+_CLASSES = "_classes.txt"
 _KERAS = ("x1", "y1", "x2", "y2")
 _NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _IMAGE = "(.*(?:" + "|".join(re.escape(suffix) for suffix in IMAGE_SUFFIXES) + "))"
@@ -72,12 +77,24 @@ class ListFormat(ManifestFormat):
         base = config.images if config.images is not None else folder_of(uri)
         if not labels and config.format == "auto":
             _check_no_label_files(files, uri, base, lines)
-        details = {"text": sample.form.to_details(), "labels": labels}
+        details: dict[str, Any] = {"text": sample.form.to_details(), "labels": labels}
         if labels == BOXES:
             told = config.box_format if config.box_format in FORMS else ""
             details["boxes"] = asdict(
                 BoxColumns("columns", _KERAS, (told or XYXY,), config.box_units, bool(told), is_assumed=True)
             )
+            beside = files.join(folder_of(uri), _CLASSES)
+            names = read_names_file(files, beside, config.encoding) if files.is_file(beside) else None
+            if names:
+                ids = sorted(names)
+                details = {
+                    **details,
+                    "names": {str(number): name for number, name in names.items()},
+                    **Reads([uri, beside]).to_details(),
+                }
+                labels_of = tuple(names[number] for number in ids)
+                decided = (Decision("classes", beside, "it lies beside the list"),)
+                return Source(uri, self.name, split, base, labels_of, tuple(ids), details, decisions=decided)
         return Source(uri, self.name, split, base, details=details)
 
     def pieces(self, files: Files, source: Source) -> Iterator[Piece]:
@@ -97,15 +114,26 @@ class ListFormat(ManifestFormat):
 def _rows(files: Files, piece: Piece) -> Iterator[Row | RejectedRow]:
     source = piece.source
     lines = TextLines(files, source.uri, TextForm(**source.details["text"]), piece.start, piece.end)
-    labels = source.details["labels"]
+    labels, names = source.details["labels"], source.details.get("names", {})
     for number, line, damage in lines.numbered(piece.first_line):
-        origin = f"{source.uri}:{number}"
+        origin, image = f"{source.uri}:{number}", ""
         try:
             if damage:
                 raise RowError("bad_row", damage)
-            yield Row(origin, _fields(line.rstrip(), labels, origin))
+            fields = _fields(line.rstrip(), labels, origin)
+            image = str(fields["image"])
+            for box in fields["boxes"] if names else ():
+                box["class"] = _class_name(box["class"], names)
+            yield Row(origin, fields)
         except RowError as error:
-            yield rejected(origin, error.code, error.message)
+            yield rejected(origin, error.code, error.message, image)
+
+
+def _class_name(number: str, names: Mapping[str, str]) -> str:
+    """The name of a class. Raises RowError."""
+    if number not in names:
+        raise RowError("unknown_category", f"the class {number!r} is none of the {len(names)} of {_CLASSES}")
+    return names[number]
 
 
 def label_form(lines: Sequence[str], uri: str = "") -> str:

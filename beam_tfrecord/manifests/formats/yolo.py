@@ -90,7 +90,7 @@ class YoloFormat(ManifestFormat):
                 return b"names" in head and b"=" in head
             return uri.lower().endswith(_YAML_SUFFIXES) and b"names" in head
         if find_yaml(files, uri) or find_data_file(files, uri):
-            return True
+            return not _has_turned_boxes(files, uri)
         if not {"images/", "labels/"} <= set(files.list_folder(uri)):
             return False
         labels = files.join(uri, "labels")
@@ -194,6 +194,15 @@ def _are_of_another(files: Files, places: Sequence[str]) -> bool:
     others = [manifest for manifest in FORMATS.values() if ".txt" in manifest.beside and manifest.name != "yolo"]
     head = next((head for place in places if (head := read_head(files, place)).strip()), b"")
     return any(manifest.annotates(head) for manifest in others)
+
+
+def _has_turned_boxes(files: Files, folder: str) -> bool:
+    """Whether the label files beside a yaml are DOTA's, as Roboflow exports them: ``train/labelTxt``, and no labels."""
+    places = [folder, *(files.join(folder, name[:-1]) for name in files.list_folder(folder) if name.endswith("/"))]
+    found = {name: files.join(place, name[:-1]) for place in places for name in files.list_folder(place)}
+    turned = next((uri for name, uri in found.items() if name.lower() == "labeltxt/"), "")
+    texts = [files.join(turned, name) for name in files.list_folder(turned)[:_LOOKED_AT] if name.endswith(".txt")]
+    return "labels/" not in found and bool(texts) and _are_of_another(files, texts)
 
 
 def _row(files: Files, source: Source, picture: _Picture, form: LabelForm) -> tuple[Row | RejectedRow, bool]:

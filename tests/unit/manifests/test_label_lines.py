@@ -284,3 +284,18 @@ def test_yolo_obb_keeps_the_four_corners(tmp_path: Path, path: str) -> None:
         assert np.array_equal(mask, reference_mask([corners], 120, 160))
         sides = [record[f"image/object/bbox/{side}"][0] for side in ("xmin", "ymin", "xmax", "ymax")]
         assert np.allclose(sides, [20 / 160, 10 / 120, 100 / 160, 90 / 120])
+
+
+def test_dota_beside_a_yaml_is_read_where_there_are_no_labels_of_yolo(tmp_path: Path) -> None:
+    """As Roboflow exports turned boxes: ``train/images``, ``train/labelTxt`` and a data.yaml."""
+    write(tmp_path / "data.yaml", "train: train/images\nnc: 1\nnames: [small-vehicle]\n")
+    write(tmp_path / "train/images/a.jpg", "pixels")
+    write(tmp_path / "train/labelTxt/a.txt", DOTA)
+    assert detect_format(LocalFiles(), str(tmp_path)) == "folder"
+    source, items = read_items(FolderFormat(), tmp_path)
+    assert source.format == "dota"
+    (row,) = [item for item in items if isinstance(item, Row)]
+    assert (row.fields["image"], row.fields["split"]) == ("train/images/a.jpg", "train")
+    assert row.fields["boxes"][0]["polygons"] == [[20, 10, 30, 20, 20, 30, 10, 20]]
+    write(tmp_path / "train/labels/a.txt", "0 0.5 0.5 0.1 0.1\n")
+    assert detect_format(LocalFiles(), str(tmp_path)) == "yolo"

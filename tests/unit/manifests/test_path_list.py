@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from beam_tfrecord.core.elements import Row
 from beam_tfrecord.errors import AmbiguousManifestError, ConfigError
+from beam_tfrecord.manifests.formats.folder import FolderFormat
 from beam_tfrecord.manifests.formats.path_list import ListFormat, label_form
-from tests.annotation_tools import read_items, write
+from beam_tfrecord.manifests.leftovers import Reads
+from tests.annotation_tools import read_items, rejects, write
 from tests.contracts import ManifestFormatContract, Sample, describe, read, rows_of
 
 FORMAT = ListFormat(piece_bytes=20, block_bytes=8)
@@ -134,3 +137,18 @@ def test_a_list_of_darknet_is_no_list_of_images_alone(tmp_path: Path) -> None:
 
 def test_line_ends_of_old_macs(tmp_path: Path) -> None:
     assert [item.fields["label"] for item in listed(tmp_path, "a.jpg 0\rb.jpg 1\r")] == ["0", "1"]
+
+
+def test_a_folder_of_lists_of_keras_yolo3_is_read_with_the_names_of_its_classes(tmp_path: Path) -> None:
+    """As Roboflow exports it: a list and the names of the classes in the folder of each split."""
+    for split, line in (("train", "a.jpg 10,12,40,48,1"), ("valid", "b.jpg 8,8,30,30,0 9,9,20,20,2")):
+        write(tmp_path / split / "_annotations.txt", line + "\n")
+        write(tmp_path / split / "_classes.txt", "fox\nhen\n")
+        write(tmp_path / split / f"{line[0]}.jpg", "pixels")
+    source, items = read_items(FolderFormat(), tmp_path)
+    assert (source.labels, source.category_ids) == (("fox", "hen"), (0, 1))
+    (row,) = [item for item in items if isinstance(item, Row)]
+    assert (row.fields["image"], row.fields["split"]) == ("train/a.jpg", "train")
+    assert [box["class"] for box in row.fields["boxes"]] == ["hen"]
+    assert rejects(items) == [("unknown_category", "the class '2' is none of the 2 of _classes.txt")]
+    assert f"{tmp_path}/train/_classes.txt" in Reads.of(source.details, "").manifests
