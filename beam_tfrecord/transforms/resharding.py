@@ -19,6 +19,7 @@ from beam_tfrecord.tools.resharding.ranges import SourceFile, Target
 from beam_tfrecord.tools.resharding.shards import count_records, write_target
 from beam_tfrecord.transforms.counters import count_shard
 from beam_tfrecord.transforms.gathering import GatherShards
+from beam_tfrecord.transforms.spreading import Spread, SpreadList
 
 NAMESPACE = "beam_tfrecord"
 PUBLISHED = "published_"  # starts the name of the counter of a split
@@ -44,9 +45,9 @@ class _PlanTargets(beam.DoFn):
     def __init__(self, job: ReshardJob) -> None:
         self._job = job
 
-    def process(self, files: list[SourceFile]) -> Iterable[Target]:
+    def process(self, start: bytes, files: list[SourceFile]) -> Iterable[tuple[int, Target]]:
         job = counted(self._job, files)
-        yield from plan_targets(job, job.files)
+        return enumerate(plan_targets(job, job.files))
 
 
 class _WriteTarget(beam.DoFn):
@@ -94,21 +95,17 @@ class ReshardDataset(beam.PTransform):
 
     def expand(self, root: beam.pvalue.PBegin) -> beam.PCollection[Resharded]:
         job, storage = self._job, self._storage
-        files = root | "SourceFiles" >> beam.Create(list(job.files), reshuffle=False)
+        files = root | "SpreadFiles" >> SpreadList(job.files, SourceFile)
         if not job.is_counted:
-            files = (
-                files
-                | "SpreadFiles" >> beam.Reshuffle()
-                | "CountRecords" >> beam.ParDo(_CountRecords(storage)).with_output_types(SourceFile)
-            )
-        gathered = files | "GatherFiles" >> beam.CombineGlobally(beam.combiners.ToListCombineFn())
+            files = files | "CountRecords" >> beam.ParDo(_CountRecords(storage)).with_output_types(SourceFile)
+        gathered = beam.pvalue.AsList(files)
         small = replace(job, sources=())  # all that a worker needs is in its target
         return (
-            gathered
-            | "PlanShards" >> beam.ParDo(_PlanTargets(job)).with_output_types(Target)
-            | "SpreadShards" >> beam.Reshuffle()
+            root
+            | "Start" >> beam.Impulse()
+            | "PlanShards" >> beam.ParDo(_PlanTargets(job), gathered).with_output_types(tuple[int, Target])
+            | "SpreadShards" >> Spread(Target)
             | "WriteShard" >> beam.ParDo(_WriteTarget(small, storage)).with_output_types(ShardInfo)
             | "GatherShards" >> GatherShards()
-            | "Publish"
-            >> beam.ParDo(_Publish(job, storage), files=beam.pvalue.AsSingleton(gathered)).with_output_types(Resharded)
+            | "Publish" >> beam.ParDo(_Publish(job, storage), files=gathered).with_output_types(Resharded)
         )
