@@ -36,6 +36,11 @@ class DatasetFacts:
     def is_sequence(self) -> bool:
         return self.message == SEQUENCE_EXAMPLE
 
+    @property
+    def shards(self) -> tuple[PublishedShard, ...]:
+        """The shards of all splits, these in the order of their names."""
+        return tuple(shard for split in sorted(self.splits) for shard in self.splits[split])
+
     @cached_property
     def record_specs(self) -> Mapping[str, FeatureSpec]:
         """The specs of what a record has once: all of an Example, the context of a SequenceExample."""

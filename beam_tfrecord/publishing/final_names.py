@@ -8,9 +8,11 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from beam_tfrecord.conversion.writing.read_ahead import ordered_map
 from beam_tfrecord.conversion.writing.staging import (
     Publication,
     beside_records,
@@ -25,11 +27,38 @@ from beam_tfrecord.datasets.metadata.shape import read_listed
 from beam_tfrecord.datasets.published import REJECTS_FILE, REPORT, WARNINGS_FILE
 from beam_tfrecord.errors import BeamTfrecordError
 from beam_tfrecord.options.config import ConvertConfig, OutputConfig
-from beam_tfrecord.publishing.side_by_side import side_by_side
 from beam_tfrecord.report import build_report
-from beam_tfrecord.storage import Storage, name_of
+from beam_tfrecord.storage import Storage, name_of, scheme_of
 from beam_tfrecord.storage.lease import turn
 from beam_tfrecord.tfrecord import INDEX_SUFFIX, array_record_name, parse_shard_name, shard_name
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Requests about many shards, many at a time where each of them waits for an object store.
+
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def side_by_side(
+    function: Callable[[Task], Result], tasks: Iterable[Task], place: str, storage: Storage
+) -> Iterator[Result]:
+    """The results in the order of the tasks: one after the other on a disk, else as many at a time as there are
+    connections.
+
+    place: the uri that the tasks are about. Results must be small: twice as many as there are connections may wait to
+    be taken. An exception of a task is raised where its result would have been.
+    """
+    if scheme_of(place) in ("", "file"):
+        yield from map(function, tasks)
+        return
+    threads = storage.options.connections
+    with ThreadPoolExecutor(threads, thread_name_prefix="publish") as pool:
+        yield from ordered_map(pool, function, tasks, max_tasks=2 * threads, max_bytes=1, size_of=lambda result: 0)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Names, and moves
 
 
 @dataclass(frozen=True, slots=True)

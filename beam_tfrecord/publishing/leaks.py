@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from beam_tfrecord.conversion.writing.staging import read_lines, staged_of
 from beam_tfrecord.core.elements import Finding, WrittenShard
-from beam_tfrecord.publishing.side_by_side import side_by_side
+from beam_tfrecord.publishing.final_names import side_by_side
 from beam_tfrecord.storage import Storage
 
 # ---------------------------------------------------------------------------------------------------------------------

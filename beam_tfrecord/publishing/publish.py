@@ -40,13 +40,13 @@ from beam_tfrecord.publishing.final_names import (
     name_shards,
     one_publication,
     publish_files,
+    side_by_side,
     staged_files,
     write_report,
 )
 from beam_tfrecord.publishing.gathering import Gathered, in_order
 from beam_tfrecord.publishing.insights import Insights, find_insights
 from beam_tfrecord.publishing.leaks import find_copies
-from beam_tfrecord.publishing.side_by_side import side_by_side
 from beam_tfrecord.publishing.summary import Summary, read_summary
 from beam_tfrecord.storage import Storage, name_of, public_uri
 

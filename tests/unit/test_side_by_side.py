@@ -5,8 +5,7 @@ import time
 
 import pytest
 
-from beam_tfrecord.publishing.final_names import publish_moves
-from beam_tfrecord.publishing.side_by_side import side_by_side
+from beam_tfrecord.publishing.final_names import publish_moves, side_by_side
 from beam_tfrecord.storage import Storage
 from beam_tfrecord.storage.stores import StorageOptions
 from tests.waiting import PATIENCE

@@ -65,7 +65,7 @@ def dataset_contents(facts: DatasetFacts) -> list[Content]:
     first = Content(CONVERSION, LARGEST_CONVERSION, True)
     last = Content(DATASET_INFO, _LARGEST_METADATA, True)
     middle = [metadata[name] for name in sorted(metadata) if name not in (CONVERSION, DATASET_INFO)]
-    shards = sorted((shard for own in facts.splits.values() for shard in own), key=lambda shard: shard.file)
+    shards = sorted(facts.shards, key=lambda shard: shard.file)
     contents = [first, *middle, *(content for shard in shards for content in _of_shard(shard)), last]
     if len({content.name for content in contents}) < len(contents):
         raise DatasetError(f"{CONVERSION} is damaged: it names a file twice")

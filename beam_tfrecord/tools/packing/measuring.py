@@ -64,7 +64,7 @@ def chosen_shards(shards: Sequence[PublishedShard], most: int = MOST_SHARDS) -> 
 
 def take_sample(folder: str, facts: DatasetFacts, storage: Storage, limit: int = SAMPLE_BYTES) -> Sample:
     """Read the sample of a dataset, some records over ``limit`` bytes at most. Raises DatasetError for damage."""
-    shards = [shard for split in sorted(facts.splits) for shard in facts.splits[split] if shard.records]
+    shards = [shard for shard in facts.shards if shard.records]
     total = sum(shard.payload_bytes + FRAME_SIZE * shard.records for shard in shards)
     chosen = shards if total <= limit else chosen_shards(shards)
     pieces: list[bytes] = []

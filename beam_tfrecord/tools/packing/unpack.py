@@ -72,21 +72,18 @@ def unpack_dataset(
             storage.delete_tree(staging_folder(output))
             raise
         moved = [(f"{staged}/{name}", name) for name in _in_order(sizes, facts)]
-        token = hashlib.sha256(json.dumps([sorted(sizes.items()), _checksums(facts)]).encode()).hexdigest()
+        checksums = sorted(f"{shard.file} {shard.crc32c}" for shard in facts.shards)
+        token = hashlib.sha256(json.dumps([sorted(sizes.items()), checksums]).encode()).hexdigest()
         has_report = REPORT in sizes
         publish_moves(moved, {DATASET_INFO: info}, token, output, storage, has_report=has_report, confirm=lease.confirm)
-    shards = [shard for own in facts.splits.values() for shard in own]
-    return Unpacked(output, len(sizes), len(shards), sum(shard.records for shard in shards), sum(sizes.values()))
+    records = sum(shard.records for shard in facts.shards)
+    return Unpacked(output, len(sizes), len(facts.shards), records, sum(sizes.values()))
 
 
 def _in_order(sizes: dict[str, int], facts: DatasetFacts) -> list[str]:
     """Names of the files to move: shards first, as a conversion publishes them."""
-    shards = {shard.file for own in facts.splits.values() for shard in own}
+    shards = {shard.file for shard in facts.shards}
     return sorted(set(sizes) - {DATASET_INFO}, key=lambda name: (name not in shards, name))
-
-
-def _checksums(facts: DatasetFacts) -> list[str]:
-    return sorted(f"{shard.file} {shard.crc32c}" for own in facts.splits.values() for shard in own)
 
 
 def _stage(

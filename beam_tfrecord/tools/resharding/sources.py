@@ -25,7 +25,7 @@ from beam_tfrecord.storage import Storage, has_glob, parent, public_uri, scheme_
 from beam_tfrecord.storage.lease import LEASE_NAME
 from beam_tfrecord.tfrecord import INDEX_SUFFIX, parse_shard_name
 from beam_tfrecord.tools.resharding.ranges import SourceFile
-from beam_tfrecord.tools.verifying.dataset import own_names, shard_names
+from beam_tfrecord.tools.verifying.dataset import own_names
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ STRANGER = "no part of the dataset"
 def account_of_folder(names: Iterable[str], facts: DatasetFacts) -> Account:
     """The account of the files in the folder of a dataset. names: of all; those of folders end in ``/``."""
     told = AccountBuilder()
-    shards, own = set(shard_names(facts)), own_names(facts)
+    shards, own = {shard.file for shard in facts.shards}, own_names(facts)
     for name in names:
         if name == LEASE_NAME:
             continue

@@ -337,14 +337,9 @@ def _ids(
 _SHOWN_STRANGERS = 5
 
 
-def shard_names(facts: DatasetFacts) -> list[str]:
-    """File names of all shards, in order."""
-    return [shard.file for split in sorted(facts.splits) for shard in facts.splits[split]]
-
-
 def own_names(facts: DatasetFacts) -> set[str]:
     """Names of all files that belong to a dataset."""
-    shards = shard_names(facts)
+    shards = [shard.file for shard in facts.shards]
     return {
         *shards,
         *(name + INDEX_SUFFIX for name in shards),
@@ -369,7 +364,7 @@ def stated_twins(facts: DatasetFacts) -> set[str]:
     options = facts.conversion.get("options")
     if not isinstance(options, Mapping) or options.get("array_record") is not True:
         return set()
-    return {array_record_name(name) for name in shard_names(facts) if parse_shard_name(name) is not None}
+    return {array_record_name(shard.file) for shard in facts.shards if parse_shard_name(shard.file) is not None}
 
 
 def check_files(names: Iterable[str], facts: DatasetFacts) -> Iterator[Fault]:

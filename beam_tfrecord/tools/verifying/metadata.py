@@ -124,7 +124,7 @@ def _check_statistics(facts: DatasetFacts, folder: str, storage: Storage) -> Ite
     except DatasetError as error:
         yield _fault(STATISTICS, f"it {str(error).removeprefix(f'{folder}/{STATISTICS}').strip()}")
         return
-    records = {shard.file: shard.records for shards in facts.splits.values() for shard in shards}
+    records = {shard.file: shard.records for shard in facts.shards}
     for place in places_of(statistics):
         file, record = place["file"], place["record"]
         if file and not record < records.get(file, 0):
