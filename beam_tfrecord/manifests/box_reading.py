@@ -54,7 +54,7 @@ class BoxReading:
         self._units: Counter[str] = Counter()
         self._first: dict[str, str] = {}  # origin of the first box by unit
         self._largest = 0.0
-        self._keys: Counter[str] = Counter()
+        self._keys: dict[str, None] = {}
         self._decided: tuple[str, bool] | None = None
         self._notes: list[tuple[str, str]] = []
 
@@ -75,7 +75,7 @@ class BoxReading:
         """Learn from the boxes of one line."""
         size = row.fields.get("size")
         for box in row.fields["boxes"]:
-            self._keys.update(box.get(REGION, {}))
+            self._keys.update(dict.fromkeys(box.get(REGION, ())))
             numbers = _numbers(box)
             if numbers is None:
                 continue
@@ -103,7 +103,7 @@ class BoxReading:
                 told = f"{box.get('origin', row.origin)}: a box of fractions among boxes of pixels is left out"
                 notes.append(("box_dropped", told))
                 continue
-            boxes.append(self._finished(box, form, are_fractions))
+            boxes.append(self._finished(box, form, are_fractions, row.origin))
         return row._replace(fields={**row.fields, "boxes": boxes, **({"notes": notes} if notes else {})})
 
     def decisions(self) -> Iterator[Decision]:
@@ -121,14 +121,14 @@ class BoxReading:
         units = "fractions" if are_fractions else "pixels"
         yield Decision("numbers of boxes", units, seen if columns.units == "auto" else "--box_units")
 
-    def _finished(self, box: Mapping[str, Any], form: str, are_fractions: bool) -> dict[str, Any]:
+    def _finished(self, box: Mapping[str, Any], form: str, are_fractions: bool, where: str) -> dict[str, Any]:
         kept = {key: value for key, value in box.items() if key not in (FOUR, FORM, REGION)}
         if FOUR in box:
             kept[_KEYS[form if self._columns.is_told else box.get(FORM, form)]] = box[FOUR]
         if are_fractions:
             kept["normalized"] = True
         if REGION in box and self._keys:
-            kept["class"] = box[REGION].get(self._class_of_region(), "")
+            kept["class"] = box[REGION].get(self._class_of_region(where), "")
         return kept
 
     def _form(self, where: str) -> str:
@@ -170,10 +170,10 @@ class BoxReading:
             f"{_flags('box_units', ('pixels', 'fractions'))}"
         )
 
-    def _class_of_region(self) -> str:
+    def _class_of_region(self, where: str) -> str:
         """The attribute that is the class: the stated one, or what the names tell."""
         if self._class_key is None:
-            self._class_key = class_attribute(list(self._keys), _file(next(iter(self._first.values()), "")))
+            self._class_key = class_attribute(list(self._keys), _file(where))
         return self._class_key
 
 

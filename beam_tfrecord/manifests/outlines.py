@@ -7,6 +7,7 @@ An outline is x, y, x, y ... in the unit that it was given in; a run-length code
 from __future__ import annotations
 
 import io
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -117,16 +118,24 @@ def runs_of(mask: npt.NDArray[np.bool_]) -> list[int]:
 
 
 def rle_of_patch(patch: npt.NDArray[np.bool_], left: int, top: int, width: int, height: int) -> dict[str, Any]:
-    """The code of a picture of (width, height) whose mask is a patch at a place; what reaches out of it is cut off."""
+    """The code of a picture of (width, height) whose mask is a patch at a place; what reaches out of it is cut off.
+
+    Takes the memory of the patch, whatever size the document states for the picture.
+    """
     import numpy as np
 
-    mask = np.zeros((height, width), bool)
-    rows, columns = patch.shape
     first, above = max(-left, 0), max(-top, 0)
-    part = patch[above : max(height - top, 0), first : max(width - left, 0)]
-    if part.size and rows and columns:
-        mask[top + above : top + above + part.shape[0], left + first : left + first + part.shape[1]] = part
-    return {"size": [height, width], "counts": runs_of(mask)}
+    part = patch[above : max(height - top, 0), first : max(width - left, 0)].astype(bool)
+    if not part.any():
+        return {"size": [height, width], "counts": [height * width]}
+    if part.shape[0] < height:  # what lies below it ends the run of a column
+        part = np.pad(part, ((0, 1), (0, 0)))
+    flat = np.pad(part.T.reshape(-1), 1)
+    ends = np.flatnonzero(flat[1:] != flat[:-1]).tolist()
+    start = (left + first) * height + top + above
+    places = [start + end // part.shape[0] * height + end % part.shape[0] for end in ends]
+    lengths = [end - begin for begin, end in itertools.pairwise([0, *places, height * width])]
+    return {"size": [height, width], "counts": lengths[: -1 if lengths[-1] == 0 else None]}
 
 
 def ring(given: Any, where: str) -> list[float]:

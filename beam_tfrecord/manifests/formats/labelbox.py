@@ -11,7 +11,7 @@ Points and lines have neither box nor mask. Which of several labels counts is to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -32,6 +32,7 @@ _ARRAY = re.compile(r'^\s*\[\s*\{\s*"(?:data_row|ID|DataRow ID)"\s*:', re.DOTALL
 _BOX, _POLYGON = "bounding_box", "polygon"
 _WITHOUT_AREA = {"point": "a point", "line": "a line"}
 _MASKS = ("mask", "composite_mask")
+_LISTS = ("objects", "classifications")
 
 
 class LabelboxFormat(DocumentFormat):
@@ -96,9 +97,14 @@ def _found_labels(row: Members) -> list[Members]:
 def _count(label: Members) -> int:
     """How many annotations a label has."""
     annotations = label.value.get("annotations")
-    return sum(
-        length_of(annotations.get(key)) for key in ("objects", "classifications") if isinstance(annotations, dict)
-    )
+    if not isinstance(annotations, dict):
+        return 0
+    return sum(length_of(annotations.get(key)) for key in _LISTS) + len(_others(annotations))
+
+
+def _others(annotations: Mapping[str, Any]) -> list[str]:
+    """The keys below which a label has something else than what is read, as that of a video has ``frames``."""
+    return [key for key, value in annotations.items() if key not in _LISTS and value not in (None, [], {})]
 
 
 def _by(label: Members) -> str:
@@ -120,6 +126,11 @@ def _add(label: Members, labels: PictureLabels, where: str) -> None:
     annotations = label.object("annotations")
     if annotations is None:
         raise bad(label.path("annotations"), "is missing, though the label is not marked as skipped")
+    others = _others(annotations.value)
+    if not others and all(annotations.raw(key) is None for key in _LISTS):
+        raise bad(annotations.where, "has neither objects nor classifications; an empty list says that there are none")
+    for key in others:
+        labels.leave_out(f"{where}:{annotations.path(key)}", key, "only objects and classifications are read")
     for one in annotations.objects("objects") or ():
         _add_object(one, labels, where)
     for one in annotations.objects("classifications") or ():

@@ -53,7 +53,8 @@ class TinyImagenetFormat(ManifestFormat):
         decided = (Decision("split", "train, val, test", "the names of the folders"),) if split is None else ()
         details = {LISTED: True, "found": "Tiny ImageNet"}
         labels = tuple(sorted(codes))
-        return Source(uri, self.name, split, uri, labels, None, details, account=told.account(), decisions=decided)
+        account, surprises = told.account(), tuple(_missing_boxes(paths))
+        return Source(uri, self.name, split, uri, labels, None, details, (), account, decided, surprises)
 
     def rows(self, files: Files, piece: Piece, config: ManifestConfig) -> Iterator[Item]:
         uri = piece.source.uri
@@ -89,6 +90,19 @@ class TinyImagenetFormat(ManifestFormat):
         label_of = {image: path for image, path in told_by.items() if image in there}
         account_of_tree(told, paths, there, label_of, lambda path: False, {_CODES, *told_by.values()})
         yield told.account()
+
+
+def _missing_boxes(paths: list[str]) -> Iterator[tuple[str, str]]:
+    """What is told of classes whose images have no text of boxes, though those of other classes have one."""
+    of_images = {found["code"] for path in paths if _is_image(path) and (found := _OF_CODE.fullmatch(path))}
+    of_boxes = {found["code"] for path in paths if (found := _BOXES.fullmatch(path))}
+    missing = sorted(of_images - of_boxes)
+    if missing:
+        yield (
+            "no_label_files",
+            f"train/{missing[0]}/{missing[0]}_boxes.txt is not there, and so it is with {len(missing):,} of "
+            f"{len(of_images):,} classes: their images are taken as ones without boxes",
+        )
 
 
 def _row(origin: str, image: str, cells: list[str]) -> Row | RejectedRow:

@@ -226,9 +226,11 @@ def test_the_vgg_image_annotator(tmp_path: Path) -> None:
     }
     assert [item.fields["image"] for item in items] == ["a.jpg", "b.jpg", "c.jpg"]
     assert "point" in items[1].fields["notes"][0][1]
+    rows[1][6] = json.dumps({"type": "hen", "occluded": "yes"})  # an attribute that no earlier region has
+    assert [name for name, _, _ in from_csv(tmp_path, [header, *rows])["a.jpg"]] == ["fox", "hen"]
     rows[0][6] = json.dumps({"kind": "fox", "sort": "x"})
     rows[1][6] = rows[2][6] = rows[3][6] = rows[4][6] = json.dumps({"kind": "hen", "sort": "y"})
-    with pytest.raises(AmbiguousManifestError, match="--label_column kind"):
+    with pytest.raises(AmbiguousManifestError, match=r"csv: regions have .* --label_column kind"):
         from_csv(tmp_path, [header, *rows])
     assert {
         name for boxes in from_csv(tmp_path, [header, *rows], label_column="sort").values() for name, _, _ in boxes

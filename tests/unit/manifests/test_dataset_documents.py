@@ -16,7 +16,7 @@ from beam_tfrecord.manifests.formats.sagemaker import SagemakerFormat
 from beam_tfrecord.manifests.formats.tiny_imagenet import TinyImagenetFormat
 from beam_tfrecord.manifests.formats.wider_face import WiderFaceFormat
 from beam_tfrecord.manifests.picture_labels import ANNOTATIONS, ATTRIBUTES
-from tests.annotation_tools import account_of, read_items, rejects, write
+from tests.annotation_tools import account_of, fields_by_image, read_items, rejects, write
 from tests.contracts import ManifestFormatContract, Sample
 from tests.end_to_end.datasets import conversion, converted, records, texts
 from tests.samples import jpeg, painted_boxes
@@ -297,3 +297,17 @@ def test_tiny_imagenet_tells_of_images_that_are_not_there_and_of_lines_that_cann
     account = account_of(TinyImagenetFormat(), uri)
     assert account.found["files"] == 7
     assert account.uses("images", "with a label file") == 2
+
+
+def test_a_class_of_tiny_imagenet_without_its_text_of_boxes_is_told(tmp_path: Path) -> None:
+    images = ("train/n01/images/a.JPEG", "train/n02/images/b.JPEG", "val/images/v.JPEG", "test/images/t.JPEG")
+    uri = tiny_imagenet(tmp_path / "t", f"a.JPEG\t{SIDES}", f"v.JPEG\tn02\t{SIDES}", *images)
+    source, items = read_items(TinyImagenetFormat(), uri)
+    ((code, message),) = source.surprises
+    assert code == "no_label_files"
+    assert message.startswith("train/n02/n02_boxes.txt is not there, and so it is with 1 of 2 classes")
+    assert fields_by_image(items)["train/n02/images/b.JPEG"] == {
+        "image": "train/n02/images/b.JPEG",
+        "split": "train",
+        "label": "n02",
+    }

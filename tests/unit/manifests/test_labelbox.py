@@ -207,3 +207,24 @@ def _changed(value: Any) -> Any:
         for place, inner in enumerate(value):
             for other in _changed(inner):
                 yield [*value[:place], other, *value[place + 1 :]]
+
+
+def test_what_else_a_label_holds_is_left_out_with_a_note(tmp_path: Path) -> None:
+    one = label(BOX)
+    one["annotations"] |= {"frames": {"1": {"objects": {"x": BOX}}}, "relationships": [{"name": "r"}], "segments": {}}
+    uri = export(tmp_path, row("a.jpg", one))
+    (found,) = read_items(LabelboxFormat(), uri)[1]
+    assert [message.split(": ")[:2] for _, message in found.fields["notes"]] == [
+        [f"1:projects.clg0.labels[0].annotations.{key}", key] for key in ("relationships", "frames")
+    ]
+    account = account_of(LabelboxFormat(), uri)
+    assert (account.uses("annotations"), account.unused("annotations")) == (1, 2)
+
+
+@pytest.mark.parametrize("annotations", [{}, {"objects": None}, {"object": [BOX]}])
+def test_a_label_without_its_lists_is_not_one_of_an_empty_picture(annotations: Any, tmp_path: Path) -> None:
+    _, items = read_items(LabelboxFormat(), export(tmp_path, row("a.jpg", {**label(), "annotations": annotations})))
+    if "object" in annotations:
+        assert "annotation_ignored" in str(items[0].fields["notes"])
+    else:
+        assert [code for code, _ in rejects(items)] == ["bad_annotation"]

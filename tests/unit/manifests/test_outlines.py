@@ -43,3 +43,11 @@ def test_a_patch_is_cut_at_the_edges(place: tuple[int, int]) -> None:
     whole[15 + top : 18 + top, 15 + left : 19 + left] = patch
     code = rle_of_patch(patch, left, top, 8, 6)
     assert np.array_equal(decode_runs(code["counts"], *code["size"]), whole[15:21, 15:23])
+
+
+def test_a_patch_takes_no_memory_for_the_size_that_a_document_states() -> None:
+    patch = np.array([[True, True], [False, True]])
+    side = 10**30
+    code = rle_of_patch(patch, 5, 7, side, side)
+    assert code["counts"] == [5 * side + 7, 1, side - 1, 2, side * side - 6 * side - 9]
+    assert sum(code["counts"]) == side * side
