@@ -220,8 +220,8 @@ WARNING_CODES: Mapping[str, Explanation] = MappingProxyType(
             "Name their format with --format, or move them away.",
         ),
         "no_label_files": Explanation(
-            "The input is of a format with a label file for each image (Tiny ImageNet: for each class), and none or fewer "
-            "than half of the images have one, or a class has none.",
+            "The input is of a format with a label file for each image (Tiny ImageNet: for each class), and none or "
+            "fewer than half of the images have one, or a class has none.",
             "Put the label files where the format expects them; the message names one that belongs to no image.",
         ),
         "label_files_unused": Explanation(

@@ -79,6 +79,19 @@ def utf8_text(cell: Any) -> str:
     return text
 
 
+def name_text(cell: Any) -> str:
+    """A cell as the name of a class, which metadata tell too: there are no bytes in it that are no UTF-8.
+
+    Raises ValueError that says what is wrong.
+    """
+    text = utf8_text(cell)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("is not valid UTF-8") from None
+    return text
+
+
 def whole_number(cell: Any) -> int:
     """A cell as an int of 64 bits. Text must be digits; a typed float must be whole; True is 1.
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Schema
-from beam_tfrecord.annotations.cells import is_blank, shown, utf8_text
+from beam_tfrecord.annotations.cells import is_blank, name_text, shown
 from beam_tfrecord.errors import RowError
 from beam_tfrecord.options.config import ConvertConfig
 
@@ -45,7 +45,7 @@ class LabelKind(AnnotationKind[Label]):
         if type(cell) is str and separator is None and cell.isascii() and (name := cell.strip()):
             return Label((cell if fields.get("listed") else name,))  # what nearly all cells are
         if fields.get("listed") and separator is None and not is_blank(cell):
-            return Label((utf8_text(cell),))
+            return Label((_checked(cell),))
         if not isinstance(cell, str) and hasattr(cell, "tolist"):  # numpy: an array of a Parquet list, or a scalar
             cell = cell.tolist()
         if isinstance(cell, list | tuple | set | frozenset):
@@ -54,7 +54,7 @@ class LabelKind(AnnotationKind[Label]):
         if is_blank(cell):
             raise RowError("missing_label", "the label is empty: fill the cell, or leave the row out")
         if separator is not None and isinstance(cell, str):
-            names = [part.strip() for part in cell.split(separator) if part.strip()]
+            names = [part.strip() for part in _checked(cell).split(separator) if part.strip()]
             if not names:
                 raise RowError("missing_label", f"the label cell {cell!r} holds nothing but separators")
             return Label(_distinct(names, warn), is_list=True)
@@ -108,8 +108,12 @@ class LabelKind(AnnotationKind[Label]):
 def _name(item: Any) -> str:
     if is_blank(item):
         raise RowError("missing_label", "one of the labels is empty: fill it, or take it out of the list")
+    return _checked(item).strip()
+
+
+def _checked(item: Any) -> str:
     try:
-        return utf8_text(item).strip()
+        return name_text(item)
     except ValueError as error:
         raise RowError("bad_row", f"a label must be text or a number: {shown(item)} {error}") from None
 

@@ -32,6 +32,7 @@ from beam_tfrecord.annotations.box_rules import Box
 from beam_tfrecord.annotations.cells import (
     float32_number,
     is_blank,
+    name_text,
     plain,
     real_number,
     shown,
@@ -159,7 +160,7 @@ def _class_name(fields: Mapping[str, Any], told: str) -> str:
     if is_blank(cell):
         raise RowError("missing_label", f"{told} has no class: fill the cell, or leave the box out")
     try:
-        return utf8_text(cell).strip()
+        return name_text(cell).strip()
     except ValueError as error:
         raise RowError("bad_annotation", f"{told}: its class {shown(cell)} {error}") from None
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from beam_tfrecord.annotations.base import AnnotationKind, Feature, FeatureSpec, Placement, Schema
-from beam_tfrecord.annotations.cells import utf8_text, whole_number
+from beam_tfrecord.annotations.cells import name_text, whole_number
 from beam_tfrecord.annotations.mask_images import encode_png, place_array, read_mask
 from beam_tfrecord.core.elements import Member, packed_quickly
 from beam_tfrecord.errors import AnnotationError
@@ -69,7 +69,7 @@ class PanopticKind(AnnotationKind[Panoptic]):
             return None
         try:
             segments = tuple(
-                Segment(whole_number(s["id"]), utf8_text(s["class"]), whole_number(s.get("is_crowd", 0)))
+                Segment(whole_number(s["id"]), name_text(s["class"]), whole_number(s.get("is_crowd", 0)))
                 for s in given["segments"]
             )
             uri = str(given["mask"])

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from beam_tfrecord.annotations.boxes import BoxesKind
 from beam_tfrecord.annotations.label import Label, LabelKind
 from beam_tfrecord.errors import RowError
 from tests.annotation_tools import make_schema, parse, through_tensorflow
@@ -56,6 +57,27 @@ def test_what_cannot_be_a_label_is_a_bad_row(cell: Any) -> None:
     with pytest.raises(RowError) as caught:
         parse(KIND, {"label": cell})
     assert caught.value.code == "bad_row"
+
+
+@pytest.mark.parametrize(
+    ("fields", "options"),
+    [
+        ({"label": b"caf\xe9"}, {}),
+        ({"label": "caf\udce9"}, {}),
+        ({"label": "caf\udce9", "listed": True}, {}),
+        ({"label": ["tea", b"caf\xe9"]}, {}),
+        ({"label": "tea|caf\udce9"}, {"label_separator": "|"}),
+    ],
+)
+def test_a_label_that_is_no_utf8_is_a_bad_row(fields: Any, options: Any) -> None:
+    with pytest.raises(RowError, match="is not valid UTF-8") as caught:
+        parse(LabelKind(), fields, **options)
+    assert caught.value.code == "bad_row"
+
+
+def test_the_class_of_an_object_that_is_no_utf8_is_told() -> None:
+    with pytest.raises(RowError, match=r"its class .* is not valid UTF-8"):
+        parse(BoxesKind(), {"boxes": [{"class": b"caf\xe9", "bbox": [1, 2, 3, 4]}]})
 
 
 def test_a_repeated_label_counts_once_and_is_told() -> None:
