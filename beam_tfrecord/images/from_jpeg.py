@@ -7,7 +7,6 @@ images take: little Python in it, and libjpeg-turbo does the rest without the GI
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from beam_tfrecord.core.geometry import PixelFrame
 from beam_tfrecord.errors import ImageError
@@ -25,99 +24,46 @@ from beam_tfrecord.options.config import ImagePolicy
 _REDUCIBLE = 64
 
 
-class _Head(NamedTuple):
-    """What the bytes before the coded data decide of a JPEG under a policy.
-
-    is_plain: nothing in them is odd. is_kept: pictures of this kind stay as they are. is_sound: libjpeg-turbo had
-    nothing against the header of another file that begins with the same bytes.
-    """
-
-    policy: ImagePolicy
-    header: jpeg.JpegHeader
-    frame: PixelFrame
-    is_plain: bool
-    is_kept: bool
-    is_sound: bool = False
-
-
-class _KnownHeads:
-    """The heads of files that were kept without a remark: one tool writes the same one for all pictures of a size.
-
-    Only bytes of the head decide what is known of it, so it holds for every file that begins with them.
-    """
-
-    def __init__(self) -> None:
-        self._heads: dict[bytes, _Head] = {}
-        self._length = 0  # of the last one: those of one tool are equally long, whatever the size of the picture
-
-    def find(self, data: bytes, policy: ImagePolicy) -> _Head | None:
-        head = self._heads.get(data[: self._length])
-        return head if head is not None and head.policy is policy else None
-
-    def keep(self, data: bytes, head: _Head) -> None:
-        """Take in the head of a file that is kept."""
-        scan = head.header.scan
-        length = scan + 2 + int.from_bytes(data[scan + 2 : scan + 4], "big")
-        if length <= _LONGEST_HEAD and len(self._heads) < _MOST_HEADS:
-            self._heads[data[:length]] = head._replace(is_sound=True)
-            self._length = length
-
-
-_LONGEST_HEAD = 2048  # bytes: what is longer has EXIF or a profile, and hardly comes again
-_MOST_HEADS = 1024
-_KNOWN_HEADS = _KnownHeads()
-
-
 def convert_jpeg(data: bytes, policy: ImagePolicy) -> StoredImage:
     """What is stored for a JPEG. Raises ImageError."""
-    head = _KNOWN_HEADS.find(data, policy) or _read_head(data, policy)
-    _, header, frame, is_plain, is_kept, is_sound = head
+    try:
+        header = jpeg.read_header(data)
+    except jpeg.JpegError as error:
+        raise error.told("a damaged JPEG") from None
     height, width, components = header.height, header.width, header.components
+    is_header_only = policy.validate == "header"
+    is_common = header.is_common
+    check_pixels(width, height, policy.max_pixels)
+    frame = plan_frame(width, height, header.orientation, policy)
     notes: Notes | None = None
-    if not is_plain or not jpeg_scans.is_one_whole_scan(data, header):
+    # Of missing restart intervals libjpeg-turbo complains, where it looks at the scans and codes are Huffman's.
+    are_restarts_counted = header.restart_interval > 0 and (is_header_only or not is_common)
+    is_plain = jpeg_scans.is_one_whole_scan(data, header) and not header.is_mpo and not header.exif_damaged
+    if are_restarts_counted or not is_plain:
         notes = Notes()
         data = _settled(data, header, notes)
+    is_kept = (
+        policy.image_format in ("keep", "jpeg")
+        and (components == 3 or components == 1)
+        and components in CHANNELS[policy.color]
+        and is_common
+        and is_unchanged(frame)
+    )
     if not is_kept:
         return _changed(data, header, frame, policy, notes or Notes())
     check_storable("jpeg", width, height, components)
-    is_header_only = policy.validate == "header"
-    complaint: str | None = None
     small: SmallPicture | None = None
-    if not is_header_only:
-        complaint, small = look_at_jpeg(data, height, width)
-    elif not is_sound:
+    if is_header_only:
         complaint = jpeg.header_complaint(data)
+    else:
+        complaint, small = look_at_jpeg(data, height, width)
     if complaint is not None:
         notes = notes or Notes()
         if complaint or not is_header_only:
             refuse_cut(data, header, complaint)
         _judge(complaint, policy, notes)
-    elif notes is None and not is_sound:
-        _KNOWN_HEADS.keep(data, head)
     told = (tuple(notes.changes), tuple(notes.warnings)) if notes is not None else ()
     return seen_image(StoredImage(data, "jpeg", height, width, components, "uint8", frame, "jpeg", *told), small)
-
-
-def _read_head(data: bytes, policy: ImagePolicy) -> _Head:
-    """What the head of a JPEG decides. Raises ImageError."""
-    try:
-        header = jpeg.read_header(data)
-    except jpeg.JpegError as error:
-        raise error.told("a damaged JPEG") from None
-    check_pixels(header.width, header.height, policy.max_pixels)
-    frame = plan_frame(header.width, header.height, header.orientation, policy)
-    is_common = header.is_common
-    # Of missing restart intervals libjpeg-turbo complains, where it looks at the scans and codes are Huffman's.
-    are_restarts_counted = header.restart_interval > 0 and (policy.validate == "header" or not is_common)
-    is_plain = not (are_restarts_counted or header.is_mpo or header.exif_damaged)
-    is_kept = (
-        policy.image_format in ("keep", "jpeg")
-        and header.components in (1, 3)
-        and header.components in CHANNELS[policy.color]
-        and is_common
-        and is_unchanged(frame)
-    )
-    return _Head(policy, header, frame, is_plain, is_kept)
 
 
 def _changed(data: bytes, header: jpeg.JpegHeader, frame: PixelFrame, policy: ImagePolicy, notes: Notes) -> StoredImage:
