@@ -14,7 +14,7 @@ class RunConfig(ConfigSection):
 
     processes: int | None = option(
         None,
-        "processes that write shards on this machine (default: one per core for 10,000 small local images or more)",
+        "processes that write shards on this machine (default: one per core for 50,000 small local images or more)",
         parse=parse_positive,
         metavar="N",
         decides_bytes=False,

@@ -58,7 +58,9 @@ def wait_for_helpers(job: BrokenJob, process: subprocess.Popen[str]) -> list[psu
     return helpers
 
 
-@pytest.mark.parametrize("kind", COLLECTIONS)
+@pytest.mark.parametrize(
+    "kind", [kind if kind == "shapes" else pytest.param(kind, marks=pytest.mark.slow) for kind in COLLECTIONS]
+)
 def test_helpers_make_the_files_that_one_process_makes(tmp_path: Path, given: list[ShardTask], kind: str) -> None:
     shards = {} if kind == "shapes" else {"num_shards": 4}
     alone = converted_on(None, tmp_path, kind, processes=1, **shards)
@@ -121,6 +123,7 @@ def test_helpers_of_a_killed_process_end(tmp_path: Path) -> None:
         assert (len(gone), alive) == (2, [])
 
 
+@pytest.mark.slow
 def test_a_script_that_is_run_anew_by_its_helpers_is_told_how_to_mend_it(tmp_path: Path) -> None:
     source, _ = COLLECTIONS["shapes"](tmp_path / "in")
     script = tmp_path / "script.py"
