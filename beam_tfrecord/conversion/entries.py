@@ -12,6 +12,7 @@ from typing import Any
 
 from beam_tfrecord.annotations import KINDS, kinds_for
 from beam_tfrecord.annotations.base import AnnotationKind
+from beam_tfrecord.annotations.cells import is_blank
 from beam_tfrecord.conversion.choosing.chooser import Chooser, Parsed, count_objects
 from beam_tfrecord.core.elements import ChosenAway, Entry, Finding, Frame, Member, RejectedRow, Row
 from beam_tfrecord.core.public_text import is_utf8
@@ -140,8 +141,8 @@ class EntryParser:
             if value is not None:
                 annotations[kind.name] = value
         get = fields.get
-        group = str(get("group") or "")
-        has_group = group != "" and not group.isspace()
+        group = get("group")
+        has_group = group is not None and not is_blank(group)  # 0 is a group
         if not has_group and (column := self.config.manifest.group_column) is not None:
             warn("no_group", f"column {column!r} is empty: the row is kept together with no other one")
         return Entry(
@@ -150,7 +151,7 @@ class EntryParser:
             uri,
             filename,
             self._split_of(fields),
-            _check_text(group, "the group") if has_group else None,
+            _check_text(str(group), "the group") if has_group else None,
             annotations,
             get("member"),
             get("size"),

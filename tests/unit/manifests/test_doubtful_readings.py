@@ -9,6 +9,11 @@ from typing import Any
 
 import pytest
 
+from beam_tfrecord import prepare
+from beam_tfrecord.conversion.planning.block_reading import read_entries
+from beam_tfrecord.core.elements import Entry
+from beam_tfrecord.storage import Storage
+from beam_tfrecord.transforms.reading import split_sources
 from tests.end_to_end.datasets import conversion, converted
 from tests.label_files import box, coco, data_yaml, names_txt, picture, voc_xml, yolo_txt
 from tests.layouts import NAMES, Seen, files_of, seen
@@ -399,3 +404,19 @@ def test_rows_without_a_group_are_told(tmp_path: Path, cells: tuple[str, str], c
     write_files(tmp_path / "in", {**pictures("a.jpg", "b.jpg"), "t.csv": table.encode()})
     converted(tmp_path / "in/t.csv", tmp_path / "out", group_column="patient", **options)
     assert conversion(tmp_path / "out")["warnings"].get("no_group", 0) == count
+
+
+def test_zero_is_a_group_and_a_gap_of_a_data_frame_is_none(tmp_path: Path) -> None:
+    write_files(tmp_path, pictures("a.jpg", "b.jpg", "c.jpg", "d.jpg"))
+    groups = {"a": 0, "b": 0, "c": float("nan"), "d": False}
+    rows = [
+        {"image": str(tmp_path / f"{name}.jpg"), "label": "fox", "patient": group} for name, group in groups.items()
+    ]
+    job = prepare(rows=rows, output=str(tmp_path / "out"), group_column="patient", splits="train=0.5,test=0.5")
+    pieces = split_sources(job.sources, Storage())
+    found = {}
+    for numbered in pieces:
+        for entry in read_entries(numbered.piece, job.config, Storage()):
+            assert isinstance(entry, Entry)
+            found[Path(entry.uri or "").stem] = (entry.group, [warning.code for warning in entry.warnings])
+    assert found == {"a": ("0", []), "b": ("0", []), "c": (None, ["no_group"]), "d": ("false", [])}
